@@ -1,15 +1,20 @@
-"""How arcs are drawn: number and width are what the score loses without one; a dashed arc is not proved optimal."""
+"""What is drawn of a structure's variables and arcs.
+
+Number and width of an arc are what the score loses without it; a dashed arc is not proved to be in every optimum.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from milpbn.drawing.graph import Arc, Graph
+from milpbn.drawing.layered import Arc
 from milpbn.drawing.layout import ARROW
-from milpbn.drawing.scene import DASHES, Item, Label, Path
+from milpbn.drawing.scene import DASHES, Item, Label, Path, Step
 from milpbn.drawing.text import text_width
+from milpbn.util.graphs import families_with_class
 
 #: Font size of the numbers at arcs.
 SMALL = 10.0
@@ -21,19 +26,57 @@ STUB, ROW, _SPACE = 2 * DASHES[0] + DASHES[1] + ARROW, 14.0, 4.0
 
 
 @dataclass(frozen=True)
-class ArcStyle:
-    """How an arc is drawn.
+class Graph:
+    """A structure as it is drawn: names, the class last, and the indices of each variable's parents."""
 
-    Attributes
-    ----------
-    width : float
-        Of its line.
-    dashed : bool
-        Whether it is not proved that every optimum has the arc.
-    text : str
-        What the score loses without it; empty if that is unknown.
-    tooltip : str
-        The same in words; it follows the arc's name in the text that appears when the pointer rests on the arc.
+    names: Sequence[str]
+    parents: Sequence[Sequence[int]]
+
+    @property
+    def of_class(self) -> int:
+        """Index of the class variable."""
+        return len(self.names) - 1
+
+    @cached_property
+    def arcs(self) -> list[Arc]:
+        """The arcs that are drawn as lines: all but those from the class, as (parent, child)."""
+        return [(j, i) for i, ps in enumerate(self.parents) for j in ps if j != self.of_class]
+
+    @cached_property
+    def dependent(self) -> frozenset[int]:
+        """The features that have the class as a parent."""
+        return frozenset(i for i, ps in enumerate(self.parents) if self.of_class in ps)
+
+    @property
+    def arcs_of_class(self) -> list[Arc]:
+        """The arcs from the class, as (class, child); each is a short arrow in its child's box, or not drawn."""
+        return [(self.of_class, i) for i in sorted(self.dependent)]
+
+    @cached_property
+    def used(self) -> frozenset[int]:
+        """The variables that are in a family with the class; predictions depend on no other feature."""
+        return families_with_class(self.parents)
+
+    def kind(self, i: int) -> str:
+        """Return what a variable is to the class: "class", "feature" (its child), "plain" or "unused"."""
+        if i == self.of_class:
+            return "class"
+        if i not in self.used:
+            return "unused"
+        return "feature" if i in self.dependent else "plain"
+
+
+def colours(kind: str) -> tuple[str, str]:
+    """Return the roles of the fill and the edge of a box of this kind."""
+    return ("paper", "line") if kind == "plain" else (kind, f"{kind}-edge")
+
+
+@dataclass(frozen=True)
+class ArcStyle:
+    """How an arc is drawn: dashed if it is not proved that every optimum has it, with what the score loses without it.
+
+    The text is empty if the loss is unknown. The tooltip, the same in words, follows the arc's name in the text under
+    the pointer.
     """
 
     width: float = _PLAIN
@@ -57,14 +100,7 @@ def arc_styles(
 ) -> dict[Arc, ArcStyle]:
     """Return the style of every arc; without numbers where none of them would be more than 0.00.
 
-    Parameters
-    ----------
-    graph : Graph
-        The structure.
-    losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc, in nats.
-    proved : collection of (parent, child), optional
-        Arcs that every optimum has; None if that is not known, and then no arc is dashed.
+    Losses are in nats. Without `proved`, the arcs that every optimum has, no arc is dashed.
     """
     arcs = [*graph.arcs, *graph.arcs_of_class]
     known = {arc: losses[arc] for arc in arcs if losses and arc in losses}
@@ -94,7 +130,7 @@ def amount(value: float) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def arrowhead(tip: tuple[float, float], down: bool, half: float, colour: str = "line") -> Path:
+def arrowhead(tip: Step, down: bool, half: float, colour: str = "line") -> Path:
     """Return the head of an arrow that points down or to the right; `half` is half its breadth."""
     x, y = tip
     if down:
@@ -105,14 +141,7 @@ def arrowhead(tip: tuple[float, float], down: bool, half: float, colour: str = "
 def stub(x: float, middle: float, style: ArcStyle, title: str = "") -> list[Item]:
     """Return an arc from the class: a short arrow in the colour of the class, and behind it its number.
 
-    Parameters
-    ----------
-    x, middle : float
-        Its left end, and the height on which it is centred.
-    style : ArcStyle
-        Its width, dashes and number.
-    title : str
-        Shown under the pointer.
+    It begins at x, and is centred on the height `middle`; the title is shown under the pointer.
     """
     tip = (x + STUB, middle)
     items: list[Item] = [

@@ -82,20 +82,14 @@ def frame(
     log_x: bool = False,
     notes: Sequence[tuple[str, str]] = (),
 ) -> Frame:
-    """Draw axes, a grid and a legend.
+    """Draw axes, a grid and a legend in a picture of this size, in pixels.
 
     Parameters
     ----------
-    width, height : float
-        Of the whole picture, in pixels.
     x, y : (float, float)
-        Limits of the axes.
-    title : str
-        Above the chart.
+        Limits of the axes; those of a logarithmic axis must be positive.
     labels : (str, str)
         Names of the axes.
-    log_x : bool
-        Whether the x axis is logarithmic; its limits must be positive.
     notes : sequence of (role, str)
         The legend: colours and what they stand for.
     """
@@ -159,21 +153,10 @@ def _ticks_below(scene: Scene, scale: Scale, bottom: float) -> None:
 
 @dataclass(frozen=True)
 class Bar:
-    """A row of a chart of horizontal bars.
+    """A row of a chart of horizontal bars: its name at the left, the bar between two values, and a text behind it.
 
-    Attributes
-    ----------
-    name : str
-        At the left.
-    start, end : float
-        Values between which the bar lies. Without a start, only its end is drawn, as a dot; all rows of a chart are the
-        same kind.
-    text : str
-        Behind the bar.
-    colour : str
-        Role of its colour.
-    interval : (float, float) or None
-        An interval, drawn as a line over the bar.
+    Without a start, only the end is drawn, as a dot; all rows of a chart are the same kind. An interval is drawn as a
+    line over the bar. The colour is a role.
     """
 
     name: str
@@ -195,20 +178,16 @@ def bars(
     notes: Sequence[tuple[str, str]] = (),
     lines: Sequence[str] = (),
 ) -> Scene:
-    """Draw horizontal bars below one another, or dots with intervals.
+    """Draw horizontal bars below one another, or dots with intervals and their texts in a column at the right.
 
     Parameters
     ----------
-    rows : sequence of Bar
-        From top to bottom. The texts of dots are a column at the right.
     title, label : str
         Above the chart, and below its axis.
-    width : float
-        Of the picture, in pixels.
     zero : bool
         Whether 0 is among the axis's values.
     names : float
-        Largest width of the names at the left, which have two lines at most.
+        Largest width of the names at the left, in pixels; they have two lines at most.
     notes : sequence of (role, str)
         The legend: colours and what they stand for.
     lines : sequence of str

@@ -1,7 +1,7 @@
 """Where the boxes and arcs of a directed acyclic graph go.
 
 Boxes never overlap, every arc begins and ends at the border of its boxes and passes no other box, and the texts of arcs
-have lanes of their own. Every connected part is laid out by itself: trees by `trees`, other graphs by `layered`. The
+have lanes of their own. Every connected part is laid out by itself: trees by `tidy`, other graphs by `layered`. The
 parts are then packed into a picture that is about as wide as a page.
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from milpbn.drawing.layered import Arc, layered
-from milpbn.drawing.scene import Step
-from milpbn.drawing.trees import tidy
+from milpbn.drawing.layered import Arc, layered, tidy
+from milpbn.drawing.scene import Box, Step, shifted
 
 #: Least distance between boxes of one level, length of an arrowhead, and distance between parts, in pixels.
 GAP, ARROW, APART = 10.0, 8.0, 30.0
@@ -33,49 +32,22 @@ Size = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A box: its upper left corner and its size."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True)
 class Route:
-    """An arc.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-        The line, from the border of the parent's box to the base of the arrowhead.
-    tip : (float, float)
-        Where the arrowhead touches the child's box.
-    text : (float, float)
-        Centre of the arc's text.
-    """
+    """An arc: its line from the parent's box to the arrowhead, the tip of this, and the centre of its text."""
 
     steps: tuple[Step, ...]
-    tip: tuple[float, float]
-    text: tuple[float, float]
+    tip: Step
+    text: Step
 
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """The places of all boxes and arcs of a picture of this size.
+    """The places of all boxes by node, and of all arcs, of a picture of this size.
 
-    Attributes
-    ----------
-    boxes : dict of int to Placed
-        By node.
-    routes : dict of (parent, child) to Route
-        By arc.
-    down : bool
-        Whether children are below their parents; else they are to the right.
+    Children are below their parents, or to their right if `down` is False.
     """
 
-    boxes: dict[int, Placed]
+    boxes: dict[int, Box]
     routes: dict[Arc, Route]
     width: float
     height: float
@@ -85,21 +57,9 @@ class GraphLayout:
 def lay_out(
     sizes: Mapping[int, Size], arcs: Sequence[Arc], texts: Mapping[Arc, float] | None = None
 ) -> GraphLayout:
-    """Return a layout of an acyclic graph.
+    """Return a layout of an acyclic graph, with children below or beside their parents, whichever looks better.
 
-    Parameters
-    ----------
-    sizes : mapping of int to (width, height)
-        The boxes by node, in pixels.
-    arcs : sequence of (parent, child)
-        Without a directed cycle.
-    texts : mapping of arc to float, optional
-        Widths of the texts at arcs; arcs that it lacks have none.
-
-    Returns
-    -------
-    GraphLayout
-        With children below or to the right of their parents, whichever gives the better proportions.
+    Sizes are (width, height) of the boxes by node, and texts the widths of the texts at arcs, in pixels.
     """
     if not sizes:
         return GraphLayout({}, {}, 0.0, 0.0)
@@ -124,7 +84,7 @@ def grid(sizes: Sequence[Size], width: float, gap: float = GAP) -> GraphLayout:
         row = range(first, min(first + columns, len(sizes)))
         height = max(sizes[i][1] for i in row)
         for i in row:
-            boxes[i] = Placed((i - first) * (column + gap), y, column, height)
+            boxes[i] = Box((i - first) * (column + gap), y, column, height)
         y += height + gap
     return GraphLayout(boxes, {}, columns * (column + gap) - gap, y - gap)
 
@@ -204,7 +164,7 @@ def _part(
     for k, node in enumerate(nodes):
         x, y = at(float(start[level[k]]), float(centre[k] - breadth[k] / 2))
         w, h = at(float(length[k]), float(breadth[k]))
-        boxes[node] = Placed(x, y, w, h)
+        boxes[node] = Box(x, y, w, h)
     routes = {}
     for (j, i), arc in zip(inner, arcs, strict=True):
         k = int(level[j])
@@ -243,18 +203,9 @@ def _route(
 ) -> Route:
     """Return the line of an arc: straight past each level, in a curve from there to its next lane.
 
-    Parameters
-    ----------
-    at : callable
-        Converts a place along and across the direction of growth to (x, y).
-    begin : (float, float)
-        Where the arc leaves its parent's box, along and across.
-    curves : list of ((float, float), float)
-        For each level that the arc passes, where along the direction it bends, and the lane that it then has.
-    tip : float
-        Where the arc ends, along the direction.
-    half : float
-        Half the length of its text along the direction.
+    `at` converts a place along and across the direction of growth to (x, y). For each level that the arc passes,
+    `curves` has where along the direction it bends, and the lane that it then has. It begins at the border of its
+    parent's box, and ends at `tip` along the direction; `half` is half the length of its text along it.
     """
     place, here = begin
     steps: list[Step] = [at(place, here)]
@@ -268,21 +219,17 @@ def _route(
 
 def _packed(parts: Sequence[GraphLayout], width: float, down: bool) -> GraphLayout:
     """Return the parts in rows that are at most this wide, the largest first."""
-    boxes: dict[int, Placed] = {}
+    boxes: dict[int, Box] = {}
     routes: dict[Arc, Route] = {}
     x = y = row = widest = 0.0
     for part in sorted(parts, key=lambda part: (-part.height, -part.width)):
         if x and x + part.width > width:
             x, y, row = 0.0, y + row + APART, 0.0
         for node, box in part.boxes.items():
-            boxes[node] = Placed(box.x + x, box.y + y, box.width, box.height)
+            boxes[node] = box.moved(x, y)
         for arc, route in part.routes.items():
-            routes[arc] = _moved(route, x, y)
+            *steps, tip, text = shifted((*route.steps, route.tip, route.text), x, y)
+            routes[arc] = Route(tuple(steps), tip, text)
         widest, row = max(widest, x + part.width), max(row, part.height)
         x += part.width + APART
     return GraphLayout(boxes, routes, widest, y + row, down)
-
-
-def _moved(route: Route, dx: float, dy: float) -> Route:
-    steps = tuple(tuple(v + (dy if k % 2 else dx) for k, v in enumerate(step)) for step in route.steps)
-    return Route(steps, (route.tip[0] + dx, route.tip[1] + dy), (route.text[0] + dx, route.text[1] + dy))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from milpbn.drawing.arcs import ROW, SMALL, STUB, ArcStyle, arc_styles, arrowhead, stub
-from milpbn.drawing.graph import Arc, Graph, colours
-from milpbn.drawing.layout import ARROW, GAP, GraphLayout, Placed, grid, lay_out
+from milpbn.drawing.arcs import ROW, SMALL, STUB, Arc, ArcStyle, Graph, arc_styles, arrowhead, colours, stub
+from milpbn.drawing.layout import ARROW, GAP, GraphLayout, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
@@ -29,31 +28,19 @@ def draw_network(
     proved: Collection[Arc] | None = None,
     title: str = "",
 ) -> Scene:
-    """Draw a structure.
+    """Draw a structure; see `milpbn.plotting.draw_structure`.
 
     Features that have the class as a parent are coloured, so that the arcs from the class need not be drawn and do not
     hide those between features. If losses or proved arcs are given, an arc from the class is a short arrow in its
-    child's box. Features that no prediction depends on are grey; those without arcs are beside the picture.
-
-    Parameters
-    ----------
-    names : sequence of str, length V
-        Variable names, the class variable last.
-    parents : sequence of sequences of int, length V
-        Indices of each variable's parents, without a cycle.
-    losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc, in nats: a number and the width of its line.
-    proved : collection of (parent, child), optional
-        Arcs that every optimum has; all others are dashed. None if that is not known; then none is dashed.
-    title : str, optional
-        A line above the picture.
+    child's box. Features that no prediction depends on are grey; those without arcs are beside the picture. A loss is a
+    number at the arc, and the width of its line.
     """
     graph = Graph(names, parents)
     styles = arc_styles(graph, losses, proved)
-    loss = any(style.text for style in styles.values())
-    marks = _ArcMarks(loss, proved is not None and bool(styles), bool(losses) and bool(styles) and not loss)
+    numbers, known = any(style.text for style in styles.values()), proved is not None and bool(styles)
+    stubs = numbers or known
     nodes = {
-        i: _node(graph, i, styles.get((graph.of_class, i)) if marks else None) for i in range(len(names))
+        i: _node(graph, i, styles.get((graph.of_class, i)) if stubs else None) for i in range(len(names))
     }
     linked = {i for arc in graph.arcs for i in arc}
     layout = lay_out(
@@ -66,7 +53,8 @@ def draw_network(
     unused = [i for i in alone if i not in graph.used]
     # Features without arcs fill a page's width if there are many of them; a small network still fits a phone.
     width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 448.0)
-    parts = [_legend(graph, marks, nodes[graph.of_class].scene(), width)]
+    of_arcs = _entries_of_arcs(numbers, bool(losses) and bool(styles), known)
+    parts = [_legend(graph, nodes[graph.of_class].scene(), of_arcs, stubs, width)]
     if title:
         letters_of_title = BOLD * 1.15 * _SIZE
         line = shortened(printable(title), width, letters_of_title)
@@ -106,25 +94,21 @@ class _Node:
     style: ArcStyle | None
 
     @property
-    def _letters(self) -> float:
-        return BOLD * _SIZE if self.kind == "class" else _SIZE
-
-    @property
     def size(self) -> tuple[float, float]:
-        width = max(text_width(line, self._letters) for line in self.lines)
+        letters = BOLD * _SIZE if self.kind == "class" else _SIZE
+        width = max(text_width(line, letters) for line in self.lines)
         height = len(self.lines) * LINE * _SIZE
         if self.style is not None:
             width, height = max(width, self.style.row), height + ROW
         return max(36.0, width + 2 * _PAD_X), height + 2 * _PAD_Y
 
-    def items(self, place: Placed) -> list[Item]:
+    def items(self, place: Box) -> list[Item]:
         """Return the box with what is in it; the whole name and its parents are shown under the pointer."""
         row = ROW if self.style is not None else 0.0
         centre, middle = place.x + place.width / 2, place.y + place.height / 2
+        fill, edge = colours(self.kind)
         items: list[Item] = [
-            Box(
-                place.x, place.y, place.width, place.height, *colours(self.kind), radius=5.0, title=self.title
-            ),
+            replace(place, fill=fill, edge=edge, radius=5.0, title=self.title),
             *lines_of_text(
                 centre,
                 middle - row / 2,
@@ -144,7 +128,7 @@ class _Node:
     def scene(self) -> Scene:
         """Return the box alone, in its own size."""
         scene = Scene(*self.size)
-        scene.add(*self.items(Placed(0.0, 0.0, *self.size)))
+        scene.add(*self.items(Box(0.0, 0.0, *self.size)))
         return scene
 
 
@@ -195,46 +179,15 @@ def _alone(nodes: Sequence[_Node], width: float, caption: str) -> Scene:
     if caption:
         scene.add(Label(0.0, 11.0, caption, SMALL + 1, colour="muted"))
     for k, node in enumerate(nodes):
-        box = placed.boxes[k]
-        scene.add(*node.items(Placed(box.x, box.y + top, box.width, box.height)))
+        scene.add(*node.items(placed.boxes[k].moved(0.0, top)))
     return scene
 
 
-@dataclass(frozen=True)
-class _ArcMarks:
-    """Which properties of arcs a picture shows.
-
-    Attributes
-    ----------
-    loss : bool
-        Arcs have numbers: what the score loses without them.
-    proof : bool
-        Arcs that are not proved to be in every optimum are dashed.
-    no_loss : bool
-        The score is known to lose nothing without any one arc, so that no arc has a number.
-    """
-
-    loss: bool
-    proof: bool
-    no_loss: bool = False
-
-    def __bool__(self) -> bool:
-        return self.loss or self.proof
-
-
-def _legend(graph: Graph, marks: _ArcMarks, of_class: Scene, width: float) -> Scene:
+def _legend(graph: Graph, of_class: Scene, of_arcs: Sequence[Scene], stubs: bool, width: float) -> Scene:
     """Draw what colours and lines mean; a class without parents has its box here, with one arc for all of its arcs.
 
-    Parameters
-    ----------
-    graph : Graph
-        The structure.
-    marks : _ArcMarks
-        Which properties of arcs the picture shows.
-    of_class : Scene
-        The box of the class.
-    width : float
-        Of the legend, as long as no single entry needs more.
+    The entries of arcs come last. With `stubs`, the boxes of the children of the class have its arcs. The legend is no
+    wider than `width` as long as no single entry needs more.
     """
     kinds = {graph.kind(i) for i in range(graph.of_class)}
     entries: list[Scene] = []
@@ -248,16 +201,22 @@ def _legend(graph: Graph, marks: _ArcMarks, of_class: Scene, width: float) -> Sc
     ):
         if kind in kinds:
             entries.append(_entry([_swatch(kind)], words))
-    if marks and "feature" in kinds:
+    if stubs and "feature" in kinds:
         entries.append(_entry(stub(0.0, 9.0, ArcStyle()), "arc from the class"))
-    if marks.loss:
+    return _in_rows([*entries, *of_arcs], width)
+
+
+def _entries_of_arcs(numbers: bool, losses: bool, proved: bool) -> list[Scene]:
+    """Return what the legend says of arcs: of their numbers, or that all losses are 0, and of dashes."""
+    entries = []
+    if numbers:
         entries.append(_entry([_line(3.5)], "number, width: what the score loses without the arc (nats)"))
-    if marks.no_loss:
+    elif losses:
         entries.append(_entry([_line(1.5)], "the score loses nothing (0.00 nats) without any one arc"))
-    if marks.proof:
+    if proved:
         entries.append(_entry([_line(1.5)], "in every optimum"))
         entries.append(_entry([_line(1.5, dashed=True)], "not proved to be in every optimum"))
-    return _in_rows(entries, width)
+    return entries
 
 
 def _box_of_class(of_class: Scene, arrow: bool) -> Scene:

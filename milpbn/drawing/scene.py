@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from milpbn.drawing.text import LINE
 
@@ -31,12 +31,25 @@ DASHES = (5.0, 4.0)
 Step: TypeAlias = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Box:
-    """A rectangle; `fill` and `edge` are roles of `COLOURS`, or empty for none. `title` is shown under the pointer."""
+def shifted(steps: Iterable[Step], dx: float, dy: float) -> tuple[Step, ...]:
+    """Return steps, or other points, at another place."""
+    return tuple(tuple(value + (dy if k % 2 else dx) for k, value in enumerate(step)) for step in steps)
 
+
+@dataclass(frozen=True)
+class _Placed:
     x: float
     y: float
+
+    def moved(self, dx: float, dy: float) -> Self:
+        """Return the same at another place."""
+        return replace(self, x=self.x + dx, y=self.y + dy)
+
+
+@dataclass(frozen=True)
+class Box(_Placed):
+    """A rectangle; `fill` and `edge` are roles of `COLOURS`, or empty for none. `title` is shown under the pointer."""
+
     width: float
     height: float
     fill: str = ""
@@ -46,27 +59,17 @@ class Box:
     dashed: bool = False
     title: str = ""
 
-    def moved(self, dx: float, dy: float) -> Box:
-        """Return the same at another place."""
-        return replace(self, x=self.x + dx, y=self.y + dy)
-
 
 @dataclass(frozen=True)
-class Label:
+class Label(_Placed):
     """A line of text; (x, y) is a point of its baseline, at its start, middle or end."""
 
-    x: float
-    y: float
     text: str
     size: float = 12.0
     anchor: str = "start"
     colour: str = "ink"
     bold: bool = False
     title: str = ""
-
-    def moved(self, dx: float, dy: float) -> Label:
-        """Return the same at another place."""
-        return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @dataclass(frozen=True)
@@ -82,10 +85,7 @@ class Path:
 
     def moved(self, dx: float, dy: float) -> Path:
         """Return the same at another place."""
-        shifted = tuple(
-            tuple(value + (dy if k % 2 else dx) for k, value in enumerate(step)) for step in self.steps
-        )
-        return replace(self, steps=shifted)
+        return replace(self, steps=shifted(self.steps, dx, dy))
 
 
 Item: TypeAlias = Box | Label | Path
@@ -93,16 +93,9 @@ Item: TypeAlias = Box | Label | Path
 
 @dataclass
 class Scene:
-    """A picture.
+    """A picture: its size in pixels of 1/96 inch, and its items in the order in which they are drawn.
 
-    Attributes
-    ----------
-    width, height : float
-        In pixels of 1/96 inch.
-    items : list of Box, Label and Path
-        In the order in which they are drawn.
-    description : str
-        What the picture shows, for readers who do not see it.
+    The description says what the picture shows, for readers who do not see it.
     """
 
     width: float

@@ -12,32 +12,19 @@ FONTS = "'DejaVu Sans', Verdana, 'Noto Sans', 'Noto Sans CJK JP', 'Hiragino Sans
 
 
 def to_svg(scene: Scene, *, inline: bool = False) -> str:
-    """Return a picture as an SVG document.
-
-    Parameters
-    ----------
-    scene : Scene
-        The picture.
-    inline : bool
-        For a web page: colours follow the reader's choice of light or dark. Otherwise the document stands alone,
-        on white.
-    """
+    """Return a picture as an SVG document, on white, or `inline` for a page, in light or dark as the reader chooses."""
     width, height = _number(scene.width), _number(scene.height)
     head = (
         f'<svg class="mb-picture" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' font-family="{escape(FONTS)}" xmlns="http://www.w3.org/2000/svg">'
     )
-    used = sorted({role for item in scene.items for role in _roles(item)} | {"paper"})
+    named = ((item.colour,) if isinstance(item, Label) else (item.fill, item.edge) for item in scene.items)
+    used = sorted({role for roles in named for role in roles if role} | {"paper"})
     body = [head, f"<title>{_text(scene.description)}</title>" if scene.description else ""]
     body.append(f"<style>{''.join(_styles(used, inline))}</style>")
     body.append(f'<rect class="mb-f-paper" width="{width}" height="{height}"/>')
     body.extend(_element(item) for item in scene.items)
     return "\n".join([part for part in body if part] + ["</svg>"]) + "\n"
-
-
-def _roles(item: Item) -> tuple[str, ...]:
-    named = (item.colour,) if isinstance(item, Label) else (item.fill, item.edge)
-    return tuple(role for role in named if role)
 
 
 def _styles(roles: list[str], inline: bool) -> Iterator[str]:

@@ -34,15 +34,10 @@ BOLD = 1.16
 
 
 def text_width(text: str, size: float = 12.0) -> float:
-    """Return an upper estimate of a text's width, in the unit of the font size.
+    """Return an upper estimate of the width of a line of text, in the unit of the font size.
 
-    Parameters
-    ----------
-    text : str
-        One line. Latin letters with accents count as their base letters, combining marks as nothing, and all characters
-        without a known width, Japanese ones for instance, as a full em.
-    size : float
-        Font size.
+    Latin letters with accents count as their base letters, combining marks as nothing, and all characters without a
+    known width, Japanese ones for instance, as a full em.
     """
     return size * sum(map(_advance, text))
 
@@ -76,18 +71,10 @@ def shortened(text: str, width: float, size: float = 12.0) -> str:
 
 
 def wrapped(name: str, width: float, size: float = 12.0, most: int = 3) -> tuple[str, ...]:
-    """Return a name as lines that are at most this wide.
+    """Return a name as lines that are at most this wide; one of more than `most` lines is shortened in its middle.
 
     Lines end behind spaces, punctuation and words in camel case where there are any, and anywhere else in long words.
-
-    Parameters
-    ----------
-    name : str
-        Any text; characters that cannot be shown are written as in Python.
-    width, size : float
-        Largest width of a line, and the font size.
-    most : int
-        Largest number of lines; a longer name is shortened in its middle.
+    Characters that cannot be shown are written as in Python.
     """
     name = printable(name).strip() or "''"
     pieces = [p for p in re.split(r"(?<=[\s\-_./,:;=()])|(?<=[a-z0-9])(?=[A-Z])", name) if p]

@@ -13,9 +13,9 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
-from milpbn.network.classifier import Classifier, Predictor, Source, encode, form_of, score_of
-from milpbn.network.explanation.local import check_classes, pair
-from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
+from milpbn.network.classifier import Classifier, ProbabilityPredictor, Source, score_of
+from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
+from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
 from milpbn.util.plurals import counted
@@ -25,7 +25,7 @@ FORMAT, VERSION = "milpbn-averaged-classifier", 1
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedClassifier(Queries, Predictor):
+class AveragedClassifier(Queries, ProbabilityPredictor):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
     The networks may have different cuts and states. The average is no Bayesian network, and has no joint distribution:
@@ -75,9 +75,9 @@ class AveragedClassifier(Queries, Predictor):
         """The different sets of variables of the networks, each once; rows are encoded with all of them."""
         return tuple(dict.fromkeys(member.variables for member in self.members))
 
-    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
-        """Return samples as codes of the states of all networks; see `milpbn.network.classifier.encode`."""
-        return encode(source, *self.variable_sets, form=form_of(self), ignore_unseen=ignore_unseen)
+    def _encodings(self, source: Source) -> dict[tuple[Variable, ...], Dataset]:
+        """Return samples as codes of the states of each set of variables."""
+        return {part.variables: part for part in encodings_of(self.encode(source))}
 
     def explain_local(
         self, source: Source, *, label: str | None = None, against: str | None = None
@@ -89,9 +89,8 @@ class AveragedClassifier(Queries, Predictor):
         """
         check_classes(self.classes, label, against)
         data = self.encode(source)
-        posterior = self.predict_log_posterior(data)
+        parts, posterior = self._encodings(data), self.predict_log_posterior(data)
         chosen = [None if name is None else self.classes.index(name) for name in (label, against)]
-        parts = {part.variables: part for part in encodings_of(data)}
         explained = []
         for m, logs in enumerate(posterior):
             own, other = (self.classes[c] for c in pair(logs, *chosen))
@@ -120,7 +119,7 @@ class AveragedClassifier(Queries, Predictor):
         """Explain every network of the average; see `Classifier.explain_global`."""
         if source is None:
             return SeveralGlobalExplanations(tuple(member.explain_global() for member in self.members))
-        parts = {part.variables: part for part in encodings_of(self.encode(source))}
+        parts = self._encodings(source)
         return SeveralGlobalExplanations(
             tuple(member.explain_global(parts[member.variables], gamma=gamma) for member in self.members)
         )
@@ -131,23 +130,15 @@ class AveragedClassifier(Queries, Predictor):
 
     def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
         """Return the logarithm of the mean of the networks' P(c | z_m), in nats, shape (M, C)."""
-        parts = {data.variables: data for data in encodings_of(self.encode(source))}
+        parts = self._encodings(source)
         logs = [member.predict_log_posterior(parts[member.variables]) for member in self.members]
         # Normalising again removes the rounding of the sum, so that probabilities near 1 have accurate logarithms.
         return log_posterior(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
-
-    def predict_proba(self, source: Source) -> NDArray[np.float64]:
-        """Return the mean of the networks' P(c | z_m), shape (M, C)."""
-        return np.exp(self.predict_log_posterior(source))
 
     @property
     def n_parameters(self) -> int:
         """Number of free parameters of all networks."""
         return sum(member.n_parameters for member in self.members)
-
-    def predict_codes(self, source: Source) -> NDArray[np.intp]:
-        """Return the index of each sample's most probable class, shape (M,); ties go to the first class."""
-        return self.predict_log_posterior(source).argmax(axis=1)
 
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return the mean of the networks' P(variable | evidence) by state label; see `Classifier.posterior`.

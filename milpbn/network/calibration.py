@@ -19,18 +19,10 @@ LARGEST_LOSS = -math.log(SMALLEST_PROBABILITY)
 
 @dataclass(frozen=True)
 class ReliabilityBin:
-    """The samples whose predicted class has a probability in one interval.
+    """The samples whose predicted class has a probability above `low` and at most `high`, and their total weight.
 
-    Attributes
-    ----------
-    low, high : float
-        The interval; the upper end belongs to it, the lower one does not.
-    weight : float
-        Total weight of the samples.
-    confidence : float
-        Weighted mean of the probabilities of the predicted classes.
-    accuracy : float
-        Share of the weight that is classified correctly; near `confidence` if the classifier is calibrated.
+    `confidence` is the weighted mean of these probabilities, and `accuracy` the share of the weight that is classified
+    correctly; the two are near each other if the classifier is calibrated.
     """
 
     low: float
@@ -66,18 +58,8 @@ def losses_of_logs(
 def squared_errors(probabilities: NDArray[np.float64], classes: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return each sample's part of the Brier score, sum over the classes of (P(c | z_m) - [c = c_m])^2 (Brier 1950).
 
-    It lies between 0 and 2, for two classes too; scikit-learn's `brier_score_loss` halves it there.
-
-    Parameters
-    ----------
-    probabilities : float64 array, shape (M, C)
-        P(c | z_m).
-    classes : int array, shape (M,)
-        True class codes; a negative code is a class without a column, with the probability 0, which adds 1.
-
-    Returns
-    -------
-    float64 array, shape (M,)
+    It lies between 0 and 2, for two classes too; scikit-learn's `brier_score_loss` halves it there. Arguments are those
+    of `log_losses`; a class without a column adds 1. The shape is (M,).
     """
     known = classes >= 0
     true = np.zeros_like(probabilities)
@@ -94,20 +76,8 @@ def reliability_curve(
 ) -> tuple[ReliabilityBin, ...]:
     """Return the reliability curve of the predicted classes: the bins that have samples, in ascending order.
 
-    Parameters
-    ----------
-    probabilities : float64 array, shape (M, C)
-        P(c | z_m).
-    classes : int array, shape (M,)
-        True class codes; under a negative one no prediction is right.
-    weights : float64 array, shape (M,)
-        Sample weights.
-    bins : int
-        Number of equally wide bins between 0 and 1.
-
-    References
-    ----------
-    Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, section 2.
+    See Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, section 2. Arguments are those
+    of `log_losses`, and weights of the samples, shape (M,); under a negative class no prediction is right.
     """
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == classes

@@ -36,16 +36,8 @@ def average_card(
 ) -> str:
     """Return an average of networks as HTML: the first network, and folded behind it as many more as are not too large.
 
-    Parameters
-    ----------
-    variables : sequence of Variable, length V
-        Of the first network.
-    structures : sequence of Structure
-        The networks, the best first.
-    scores : sequence of str
-        What each network was learnt with, or "" if that is unknown.
-    n_parameters : int
-        Of all networks.
+    The variables are those of the first network. A score is what a network was learnt with, or "" if that is unknown.
+    The parameters are those of all networks.
     """
     count, first = len(structures), structures[0]
     rows = [
@@ -59,7 +51,7 @@ def average_card(
     for k, (structure, score) in enumerate(zip(structures[:drawn], scores, strict=False)):
         about = counted(len(structure.arcs), "arc")
         if k:
-            about += f", {_new(structure, first)} of them not in the first network"
+            about += f", {len({*structure.arcs} - {*first.arcs})} of them not in the first network"
         heading = f"Network {k + 1} of {count}: " + "; ".join(filter(None, (about, score)))
         shown = picture(draw_network(structure.names, structure.parents))
         parts.append(folded(heading, shown, opened=k == 0))
@@ -69,10 +61,6 @@ def average_card(
             note(f"{further} {'is' if count == drawn + 1 else 'are'} not drawn; members has all of them.")
         )
     return card("Average of Bayesian network classifiers", rows, "".join(parts))
-
-
-def _new(structure: Structure, first: Structure) -> int:
-    return len(set(structure.arcs) - set(first.arcs))
 
 
 def _classes(variable: Variable) -> tuple[str, str]:

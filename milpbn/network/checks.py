@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,17 +21,13 @@ ROW_SUM_TOLERANCE = 1e-6
 def check_variables(variables: Sequence[Variable]) -> None:
     """Check names, states and cuts.
 
-    Raises
-    ------
-    InputError
-        If there is no feature, a name or a state occurs twice, a variable has no states, the class has only
-        one, cuts are not finite and ascending, or their number does not fit the number of states.
+    `InputError` if there is no feature, a name or a state occurs twice, a variable has no states, the class has only
+    one, cuts are not finite and ascending, or their number does not fit the number of states.
     """
     if len(variables) < 2:
         raise InputError("The classifier needs at least one feature and the class variable.")
-    repeated = _first_repeated([v.name for v in variables])
-    if repeated is not None:
-        raise InputError(f"The variable name {repeated!r} occurs twice.")
+    if twice := _repeated(v.name for v in variables):
+        raise InputError(f"The variable name {twice[0]!r} occurs twice.")
     for variable in variables:
         _check_variable(variable)
     if variables[-1].n_states < 2:
@@ -40,9 +37,8 @@ def check_variables(variables: Sequence[Variable]) -> None:
 def _check_variable(variable: Variable) -> None:
     if not variable.states:
         raise InputError(f"The variable {variable.name!r} has no states.")
-    repeated = _first_repeated(variable.states)
-    if repeated is not None:
-        raise InputError(f"The state {repeated!r} of {variable.name!r} occurs twice.")
+    if twice := _repeated(variable.states):
+        raise InputError(f"The state {twice[0]!r} of {variable.name!r} occurs twice.")
     try:
         known = variable.label_type in LABEL_TYPES and len(variable.labels) == variable.n_states
     except (ValueError, OverflowError):  # a state is no number, or too large a one
@@ -68,11 +64,8 @@ def _check_variable(variable: Variable) -> None:
 def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: Structure) -> None:
     """Check that the tables belong to the structure and hold probabilities.
 
-    Raises
-    ------
-    InputError
-        If names, order, parents or shapes differ, or if a row has a negative or infinite probability or does
-        not sum to 1 within `ROW_SUM_TOLERANCE`.
+    `InputError` if names, order, parents or shapes differ, or if a row has a negative or infinite probability or does
+    not sum to 1 within `ROW_SUM_TOLERANCE`.
     """
     if structure.names != tuple(v.name for v in variables):
         raise InputError("The structure and the variables have different names or a different order.")
@@ -95,10 +88,5 @@ def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: St
             raise InputError(f"The table of {name!r} has a row whose probabilities do not sum to 1.")
 
 
-def _first_repeated(names: Sequence[str]) -> str | None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            return name
-        seen.add(name)
-    return None
+def _repeated(names: Iterable[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]

@@ -40,13 +40,7 @@ Source: TypeAlias = "Dataset | Table | RawSource"
 
 
 class Predictor(ABC):
-    """What every learner's model can do, whether or not it is a Bayesian network.
-
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    """
+    """What every learner's model can do, whether or not it is a Bayesian network; `variables` has the class last."""
 
     variables: tuple[Variable, ...]
 
@@ -74,24 +68,29 @@ class Predictor(ABC):
         return self.labels[self.predict_codes(source)]
 
 
-class JointPredictor(Predictor):
-    """A predictor that compares classes by their log-probabilities."""
+class ProbabilityPredictor(Predictor):
+    """A predictor that has probabilities of the classes."""
 
-    @abstractmethod
+    @property
+    def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
+        """All sets of variables with which rows are encoded; more than one only for an average of networks."""
+        return (self.variables,)
+
     def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as state codes; see `milpbn.network.classifier.encode`."""
+        return encode(source, *self.variable_sets, form=form_of(self), ignore_unseen=ignore_unseen)
 
     @abstractmethod
-    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c, known values of z_m) in nats, shape (M, C)."""
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
+
+    def predict_log_scores(self, source: Source) -> NDArray[np.float64]:
+        """Return the logarithms by which classes are compared, shape (M, C): P(c | z_m) times a factor of the row."""
+        return self.predict_log_posterior(source)
 
     def predict_codes(self, source: Source) -> NDArray[np.intp]:
         """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
-        return self.predict_log_joint(source).argmax(axis=1)
-
-    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
-        return log_posterior(self.predict_log_joint(source))
+        return self.predict_log_scores(source).argmax(axis=1)
 
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
         """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class.
@@ -99,6 +98,22 @@ class JointPredictor(Predictor):
         The columns are in the order of `classes` (and `labels`).
         """
         return np.exp(self.predict_log_posterior(source))
+
+
+class JointPredictor(ProbabilityPredictor):
+    """A predictor that compares classes by their joint log-probabilities with the sample."""
+
+    @abstractmethod
+    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c, known values of z_m) in nats, shape (M, C)."""
+
+    def predict_log_scores(self, source: Source) -> NDArray[np.float64]:
+        """Return `predict_log_joint`."""
+        return self.predict_log_joint(source)
+
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
+        return log_posterior(self.predict_log_joint(source))
 
 
 def score_of(provenance: Mapping[str, Any]) -> str:
@@ -118,11 +133,8 @@ def score_of(provenance: Mapping[str, Any]) -> str:
 def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Return the columns of the training table that are no features, each with the reason.
 
-    Parameters
-    ----------
-    provenance : mapping
-        `Classifier.provenance`, or another document with a summary of the data. A file may hold anything there, and
-        whatever is no such record counts as none.
+    The provenance is `Classifier.provenance`, or another document with a summary of the data. A file may hold anything
+    there, and whatever is no such record counts as none.
     """
     data = provenance.get("data")
     found = data.get("left_out") if isinstance(data, Mapping) else None
@@ -137,10 +149,8 @@ def form_record(data: Dataset) -> dict[str, Any]:
 def form_of(classifier: object) -> TextFormat:
     """Return what the options of the training table say about a table for prediction.
 
-    Parameters
-    ----------
-    classifier : Classifier or AveragedClassifier
-        Its file may hold anything in the provenance, and whatever is no such record counts as none.
+    The file of a classifier or an average may hold anything in the provenance; whatever is no such record counts as
+    none.
     """
     first = getattr(classifier, "members", (classifier,))[0]
     found = getattr(first, "provenance", {}).get("form")
@@ -219,24 +229,11 @@ class TableClassifier(Queries, JointPredictor):
         """Number of free parameters, in each row of a table one less than the variable has states."""
         return sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)
 
-    @property
-    def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
-        """All sets of variables with which rows are encoded, here only one."""
-        return (self.variables,)
-
-    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
-        """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
-        return encode(source, self.variables, form=form_of(self), ignore_unseen=ignore_unseen)
-
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.
 
-        If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability.
-
-        Raises
-        ------
-        InputError
-            If the samples cannot be encoded, or the sums over missing features would need too much memory.
+        If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability. `InputError` if the samples
+        cannot be encoded, or the sums over missing features would need too much memory.
         """
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))

@@ -95,13 +95,7 @@ def fit_cpts(
 
 
 def require_dataset(data: object) -> None:
-    """Check that an argument is a `Dataset`.
-
-    Raises
-    ------
-    InputError
-        If it is something else, such as a `Table`; the message says how to get a dataset.
-    """
+    """Raise `InputError` if an argument is not a `Dataset`, such as a `Table`; the message says how to get one."""
     if not isinstance(data, Dataset):
         raise InputError(
             f"A Dataset is needed, got a {type(data).__name__}; "
@@ -110,13 +104,7 @@ def require_dataset(data: object) -> None:
 
 
 def require_match(data: Dataset, structure: Structure) -> None:
-    """Check that a structure has the variables of the data, in the same order.
-
-    Raises
-    ------
-    InputError
-        If it does not; the message names the variables of both.
-    """
+    """Raise `InputError` if a structure does not have the variables of the data in the same order."""
     require_dataset(data)
     if structure.names != data.names:
         raise InputError(
@@ -126,13 +114,7 @@ def require_match(data: Dataset, structure: Structure) -> None:
 
 
 def require_states(data: Dataset) -> None:
-    """Check that all values of training data have a state, and that the weights are in range.
-
-    Raises
-    ------
-    InputError
-        If a value has no state, or a weight is out of range; the message names the first such column.
-    """
+    """Raise `InputError` if a value of training data has no state, or a weight is out of range."""
     require_dataset(data)
     require_range(data.weights, f"The weights of the training data {data.name!r}")
     unknown = np.flatnonzero((data.codes < 0).any(axis=0))
@@ -144,13 +126,7 @@ def require_states(data: Dataset) -> None:
 
 
 def require_table(variables: Sequence[Variable], variable: int, parents: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a table, the parents' numbers of states first, and check its size.
-
-    Raises
-    ------
-    InputError
-        If the table would have more than `MAX_TABLE_ENTRIES` entries.
-    """
+    """Return the shape of a table, the parents' numbers of states first; `InputError` if it has too many entries."""
     shape = tuple(variables[j].n_states for j in (*parents, variable))
     if math.prod(shape) > MAX_TABLE_ENTRIES:
         given = ", ".join(f"{variables[j].name!r} ({variables[j].n_states} states)" for j in parents)
@@ -196,19 +172,8 @@ def log_cpts(
 ) -> list[Cpt]:
     """Return the logarithms of the tables of `fit_cpts`, in nats, accurate even if a probability is nearly 1.
 
-    Parameters
-    ----------
-    data, structure
-        As for `fit_cpts`; the caller has checked them.
-    smoothing : float
-        Laplace constant a > 0.
-    smoothing_towards : str
-        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
-
-    Returns
-    -------
-    list of Cpt, length V
-        Arguments of `class_log_joint` with ``logarithm=np.asarray``, for samples without unknown states.
+    They are arguments of `class_log_joint` with ``logarithm=np.asarray``, for samples without unknown states. The
+    smoothing is positive, and the caller has checked data and structure.
     """
     tables, prior = [], Prior(smoothing, smoothing_towards)
     for i, parents in enumerate(structure.parents):
@@ -227,23 +192,23 @@ def class_log_joint(
 ) -> NDArray[np.float64]:
     """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
-    An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of
-    the child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
+    An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of the
+    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
 
     Parameters
     ----------
     codes : int32 array, shape (M, V)
-        State codes, `UNKNOWN` (-1) allowed. The last column, the class, is ignored; every class in turn takes
-        its place.
+        State codes, `UNKNOWN` (-1) allowed. The last column, the class, is ignored; every class in turn takes its
+        place.
     structure : Structure
-        Parent sets.
-    cpts : sequence of Cpt, length V
-        Tables of the structure.
+        Of which the names are read.
+    cpts : sequence of Cpt
+        Tables of the structure, or some of them.
     n_classes : int
         Number of classes C.
     logarithm : callable
-        Function that is applied to the tables. `milpbn.network.fixed_point` rounds to few bits; tables of `log_cpts`
-        need no logarithm.
+        Function that is applied to the tables. `milpbn.network.fixed_point` rounds to few bits; tables of
+        `log_cpts` need no logarithm.
 
     Returns
     -------

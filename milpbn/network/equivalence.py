@@ -31,13 +31,7 @@ Interactions = dict[tuple[int, ...], NDArray[np.float64]]
 
 
 def interactions(cpts: Sequence[Cpt]) -> Interactions:
-    """Return the interactions of a classifier's log-odds against the first class.
-
-    Parameters
-    ----------
-    cpts : sequence of Cpt, length V
-        The tables in the order of the variables, the class last; all probabilities are positive.
-    """
+    """Return the interactions of a classifier's log-odds against the first class; all probabilities are positive."""
     last, found = len(cpts) - 1, {}  # type: int, Interactions
     for cpt in cpts:
         family = (*cpt.parents, cpt.variable)

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.data.encodings import missing_values, unknown_values
 from milpbn.errors import DataWarning, InputError, warn
-from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.calibration import (
     ReliabilityBin,
     calibration_error,
@@ -20,12 +19,11 @@ from milpbn.network.calibration import (
     reliability_curve,
     squared_errors,
 )
-from milpbn.network.classifier import JointPredictor, Predictor, Source
+from milpbn.network.classifier import Predictor, ProbabilityPredictor, Source
 from milpbn.network.intervals import Z_95, effective_size, equal, score_interval
-from milpbn.network.margins import log_margins, log_posterior, soft_margin
+from milpbn.network.margins import checked_gamma, log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.plurals import counted
-from milpbn.util.validation import real_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,10 +139,7 @@ class Evaluation:
 def accuracy(predictor: Predictor, data: Dataset) -> float:
     """Return the share of correctly classified weight; a class that is not in the training data is an error.
 
-    Raises
-    ------
-    InputError
-        If there is no row with a class label and a positive weight.
+    `InputError` if there is no row with a class label and a positive weight.
     """
     return accuracies(predictor, data)[0]
 
@@ -160,10 +155,7 @@ def accuracies(predictor: Predictor, data: Dataset) -> tuple[float, float | None
 def labelled_rows(data: Dataset) -> Dataset:
     """Return the rows that have a class label, be it one that training never saw, and a positive weight.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    `InputError` if there is none.
     """
     labelled = data.y != MISSING
     if not labelled.any():
@@ -180,12 +172,7 @@ def labelled_rows(data: Dataset) -> Dataset:
 def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
     """Return a sentence on the rows of classes that the training rows lack; none if there are no such rows.
 
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes.
-    rows : str
-        What the rows are, a plural.
+    The class codes have the shape (M,); `rows` says what the rows are, a plural.
     """
     unseen, labelled = np.count_nonzero(classes == UNKNOWN), np.count_nonzero(classes != MISSING)
     if not unseen:
@@ -196,14 +183,12 @@ def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
     )
 
 
-def evaluate(
-    classifier: JointPredictor | AveragedClassifier, source: Source, gamma: float | None = None
-) -> Evaluation:
+def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | None = None) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
     ----------
-    classifier : JointPredictor or AveragedClassifier
+    classifier : ProbabilityPredictor
         A classifier, or another model with log-probabilities of the classes, such as a multinet. Margins and losses
         of a pseudo-TAN are computed from the sums of its tables' log-probabilities, those of an average from its
         posteriors.
@@ -223,11 +208,8 @@ def evaluate(
     DataWarning
         If rows have a class that training never saw, with their number.
     """
-    if gamma is not None:
-        gamma = real_number("gamma", gamma)
-        if not gamma > 0:
-            raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
-    if not isinstance(classifier, AveragedClassifier) and not hasattr(classifier, "predict_log_joint"):
+    gamma = checked_gamma(gamma)
+    if not isinstance(classifier, ProbabilityPredictor):
         raise InputError(
             f"A {type(classifier).__name__} has no log-probabilities of the classes, so that margins are not defined; "
             "`milpbn.network.evaluation.accuracy` counts its errors."
@@ -247,11 +229,7 @@ def evaluate(
     for note in unseen_classes(rows.y, f"rows of {data.name!r}"):
         warn(note, DataWarning)
     # Margins and losses are differences of a row's numbers, which are the same for log-joints and log-posteriors.
-    log_joint = (
-        classifier.predict_log_posterior(rows)
-        if isinstance(classifier, AveragedClassifier)
-        else classifier.predict_log_joint(rows)
-    )
+    log_scores = classifier.predict_log_scores(rows)
     about = {
         "data": data.name,
         "classes": classifier.classes,
@@ -260,7 +238,7 @@ def evaluate(
         "unknown_values": unknown_values(data),
         "missing_values": missing_values(data),
     }
-    return _figures(log_joint, rows.y, rows.weights, about)
+    return _figures(log_scores, rows.y, rows.weights, about)
 
 
 def _figures(

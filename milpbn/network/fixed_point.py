@@ -24,18 +24,9 @@ _LOW_BITS = 32
 class FixedPointClassifier(Queries, Predictor):
     """A classifier whose parameters -log theta are unsigned fixed-point numbers, summed without rounding.
 
-    Attributes
-    ----------
-    classifier : Classifier
-        Classifier with the original parameters.
-    integer_bits, fraction_bits : int
-        A parameter is a multiple of 2^-fraction_bits and below 2^integer_bits. With negative fraction_bits the lowest
-        integer bits are missing, as in P11 at widths below 12.
-
-    Raises
-    ------
-    InputError
-        If a parameter has less than 1 or more than `MOST_BITS` bits, or no integer bit.
+    A parameter is a multiple of 2^-fraction_bits and below 2^integer_bits. With negative fraction_bits the lowest
+    integer bits are missing, as in P11 at widths below 12. `InputError` if a parameter has less than 1 or more than
+    `MOST_BITS` bits, or no integer bit.
     """
 
     classifier: Classifier
@@ -65,10 +56,7 @@ class FixedPointClassifier(Queries, Predictor):
     def costs(self, source: Source) -> NDArray[np.object_]:
         """Return the sums of the stored numbers by class, Python integers, shape (M, C); the smallest sum wins.
 
-        Raises
-        ------
-        InputError
-            If a feature's value is missing.
+        `InputError` if a feature's value is missing.
         """
         original = self.classifier
         codes = original.encode(source).codes
@@ -102,28 +90,11 @@ def enough_integer_bits(classifier: Classifier) -> int:
 def accuracy_by_width(
     classifier: Classifier, data: Dataset, integer_bits: int, widest: int
 ) -> list[tuple[int, float]]:
-    """Return a classifier's accuracy with every number of bits per parameter; the lowest bits are removed first.
+    """Return a classifier's accuracy with every number of bits per parameter, from `widest` down to 1, as pairs.
 
-    Parameters
-    ----------
-    classifier : Classifier
-        Classifier with the original parameters.
-    data : Dataset
-        Samples with known classes, encoded with the classifier's variables.
-    integer_bits : int
-        Integer bits of the widest format; P11 has 12.
-    widest : int
-        Bits of the widest format.
-
-    Returns
-    -------
-    list of (int, float)
-        Bits per parameter from `widest` down to 1, and the share of correctly classified weight.
-
-    Raises
-    ------
-    InputError
-        If a format has no bits or too many, or no sample has a known class.
+    The lowest bits are removed first; the widest format has `integer_bits` of them before the point (12 in P11). The
+    samples have known classes, and are encoded with the classifier's variables. `InputError` if a format has no bits or
+    too many, or no sample has a known class.
     """
     if widest < 1:
         raise InputError(f"A parameter needs at least 1 bit, got {widest}.")

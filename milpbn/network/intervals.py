@@ -20,10 +20,7 @@ LARGEST_SHARE = 0.999
 def effective_size(weights: NDArray[np.float64]) -> float:
     """Return the number of equally weighted rows that say as much, (sum w)^2 / sum w^2 (Kish 1965); M at equal weights.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (M,)
-        Sample weights, not all 0.
+    The weights, shape (M,), are not all 0.
     """
     shares = weights / weights.sum()
     return float(1 / (shares @ shares))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.errors import InputError
+from milpbn.util.validation import real_number
+
 
 def log_margins(log_joint: NDArray[np.float64], y: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return log P(c_m, z_m) - max_{c != c_m} log P(c, z_m): the logarithm of (8) of Peharz and Pernkopf (2012).
@@ -35,14 +38,7 @@ def soft_margin(
 ) -> float:
     """Return the sum over m of w_m min(log-margin_m, gamma) in nats: (9) of Peharz and Pernkopf (2012).
 
-    Parameters
-    ----------
-    margins : float64 array, shape (M,)
-        Log-margins.
-    gamma : float
-        Desired log-margin in nats.
-    weights : float64 array, shape (M,), optional
-        Sample weights; by default all are 1.
+    Log-margins and gamma are in nats; log-margins and weights have the shape (M,). By default all weights are 1.
     """
     capped = np.minimum(margins, gamma)
     return float(capped.sum() if weights is None else weights @ capped)
@@ -61,3 +57,10 @@ def log_posterior(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
     odds = np.exp(away)
     odds[np.arange(len(odds)), away.argmax(axis=1)] = 0.0
     return away - np.log1p(odds.sum(axis=1, keepdims=True))
+
+
+def checked_gamma(gamma: float | None) -> float | None:
+    """Return a desired log-margin in nats as a float, None for none; `InputError` unless it is positive."""
+    if gamma is not None and not (gamma := real_number("gamma", gamma)) > 0:
+        raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    return gamma

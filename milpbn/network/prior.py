@@ -34,15 +34,7 @@ TOWARDS = (UNIFORM, MARGINAL, CLASS)
 
 
 class Prior(NamedTuple):
-    """The prior of all parameters.
-
-    Attributes
-    ----------
-    smoothing : float
-        Pseudo-counts a per state; a table's row has a sp of them in total.
-    towards : str
-        One of `TOWARDS`: the mean of the prior.
-    """
+    """The prior of all parameters: `smoothing` pseudo-counts a per state, and its mean, one of `TOWARDS`."""
 
     smoothing: float = 1.0
     towards: str = UNIFORM
@@ -61,13 +53,7 @@ class PseudoCounts(NamedTuple):
 
 
 def check_towards(towards: object) -> None:
-    """Refuse a name that is none of `TOWARDS`.
-
-    Raises
-    ------
-    InputError
-        With the names that exist.
-    """
+    """Raise `InputError` unless a name is one of `TOWARDS`; the message lists them."""
     if towards not in TOWARDS:
         raise InputError(
             f"smoothing_towards must be {', '.join(TOWARDS[:-1])} or {TOWARDS[-1]}, got {towards!r}."
@@ -79,14 +65,7 @@ def prior_parents(
 ) -> tuple[int, ...] | None:
     """Return the parents in the table that is the mean of a family's prior; None for the uniform mean.
 
-    Parameters
-    ----------
-    prior : Prior
-        The prior.
-    parents : sequence of int
-        The family's parents.
-    n_states : sequence of int, length V
-        Numbers of states of all variables, the class last.
+    `n_states` has the numbers of states of all variables, the class last.
     """
     last = len(n_states) - 1
     fewer = (last,) if prior.towards == CLASS and last in parents else ()
@@ -105,14 +84,8 @@ def shrunk_counts(
 ) -> PseudoCounts:
     """Return the pseudo-counts whose mean is the Laplace-smoothed table of the prior; nothing is subtracted.
 
-    Parameters
-    ----------
-    part, rest : float64 arrays
-        Counts of a state, and of all other states of the variable, in the prior's table.
-    a : float
-        Laplace constant a > 0, of the table and of the prior's table alike.
-    states : int
-        Number of states sp of the variable.
+    `part` and `rest` are counts of a state, and of all other states of the variable, in the prior's table. The Laplace
+    constant a > 0 is that of the table and of the prior's table alike; the variable has sp = `states` states.
     """
     total = part + rest + a * states
     return PseudoCounts(a * states * (part + a) / total, a * states * (rest + a * (states - 1)) / total)

@@ -92,13 +92,7 @@ class PseudoClassifier(TableClassifier):
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> PseudoClassifier:
-        """Return the classifier that `to_dict` described.
-
-        Raises
-        ------
-        InputError
-            If the document has another form, or its parts do not fit together.
-        """
+        """Return the classifier that `to_dict` described; `InputError` if parts are missing or do not fit together."""
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise InputError(f"Its keys 'format' and 'version' are not {FORMAT!r} and {VERSION}.")
         f = Fields(document, "It")

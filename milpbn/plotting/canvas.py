@@ -46,19 +46,8 @@ _SIDES: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middl
 SUFFIXES = (".png", ".svg", ".pdf")
 
 
-def require_matplotlib() -> None:
-    """Raise `InputError` if the extra ``[plot]`` is not installed."""
-    import_extra("matplotlib", "plot", "A PNG or PDF file", "SVG needs nothing else: name an .svg file.")
-
-
 def write_with_matplotlib(scene: Scene, path: str | os.PathLike[str]) -> None:
-    """Write a picture in the format of the path's suffix.
-
-    Warns
-    -----
-    MilpbnWarning
-        If no installed font has some of the characters.
-    """
+    """Write a picture in the format of the path's suffix; warn if no installed font has some of the characters."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -188,7 +177,7 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     if suffix not in SUFFIXES:
         raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
     if suffix != ".svg":
-        require_matplotlib()
+        import_extra("matplotlib", "plot", "A PNG or PDF file", "SVG needs nothing else: name an .svg file.")
 
 
 def save(scene: Scene, path: str | os.PathLike[str]) -> None:

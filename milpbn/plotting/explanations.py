@@ -111,13 +111,9 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         step = gamma / round(gamma / step)
     edges = np.arange(math.floor(low / step), math.ceil(high / step) + 1.5) * step
     heights, _ = np.histogram(margins.log_margins.clip(edges[0], edges[-1]), edges, weights=margins.weights)
-    notes = [("class-edge", "wrong"), ("feature-edge", "right")]
+    right = [("feature-edge", "right")]
     if gamma is not None:
-        notes = [
-            ("class-edge", "wrong"),
-            ("feature", "right, below gamma"),
-            ("feature-edge", "at least gamma"),
-        ]
+        right = [("feature", "right, below gamma"), ("feature-edge", "at least gamma")]
     wrong = float(margins.weights[margins.log_margins < 0].sum() / margins.weights.sum())
     chart = frame(
         width,
@@ -125,11 +121,8 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         (float(edges[0]), float(edges[-1])),
         (0.0, 1.08 * max(float(heights.max()), 1e-9)),  # the name of gamma stands above the bars
         title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * wrong:.2f} % are negative",
-        labels=(
-            "log-margin (nats)",
-            "samples",
-        ),
-        notes=notes,
+        labels=("log-margin (nats)", "samples"),
+        notes=[("class-edge", "wrong"), *right],
     )
     for a, b, count in zip(edges[:-1], edges[1:], heights, strict=True):
         if count <= 0:
@@ -173,19 +166,14 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
             table.cells(), table.log_probabilities.reshape(-1, len(table.classes)), strict=True
         )
     ]
-    if len(rows) > shown:
-        keep = sorted(sorted(range(len(rows)), key=lambda k: float(rows[k][1].min()))[:shown])
-        left, rows = len(rows) - shown, [rows[k] for k in keep]
-    else:
-        left = 0
+    keep = sorted(range(len(rows)), key=lambda k: float(rows[k][1].min()))[:shown]
+    left, rows = len(rows) - len(keep), [rows[k] for k in sorted(keep)]
     names = [shortened(name, 420.0) for name, _, _ in rows]
     labels = [shortened(printable(name), 110.0, SMALL) for name in table.classes]
     first = 26.0 + max(text_width(name) for name in names)
     column = max(58.0, *(14.0 + text_width(label, SMALL) for label in labels))
-    own = printable(table.variable)
-    title = f"P({own} | {', '.join([*map(printable, table.parents), printable(target)])})"
-    if not table.states:
-        title = f"P({own}{' | ' if table.parents else ''}{', '.join(map(printable, table.parents))})"
+    given = [*table.parents, target] if table.states else table.parents
+    title = f"P({printable(table.variable)}{' | ' if given else ''}{', '.join(map(printable, given))})"
     width = max(first + column * len(labels) + 14.0, 28.0 + text_width(title, BOLD * TITLE), 420.0)
     scene = Scene(width, 0.0, description=title)
     scene.add(Label(14.0, 24.0, title, TITLE, bold=True))
@@ -211,15 +199,8 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
             )
         top += 24.0
     if left:
-        scene.add(
-            Label(
-                14.0,
-                top + 14.0,
-                f"{counted(left, 'more row')} {'tells' if left == 1 else 'tell'} the classes less apart",
-                SMALL,
-                colour="muted",
-            )
-        )
+        said = f"{counted(left, 'more row')} {'tells' if left == 1 else 'tell'} the classes less apart"
+        scene.add(Label(14.0, top + 14.0, said, SMALL, colour="muted"))
         top += 20.0
     scene.height = top + 14.0
     return scene

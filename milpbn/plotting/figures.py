@@ -28,11 +28,23 @@ def draw_comparison(document: Mapping[str, Any]) -> Scene:
     rows = document.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) and "name" in row for row in rows):
         raise InputError("This is not the output of milpbn compare: it has no rows of learners.")
-    key = "test" if any(_is_number(row.get("test")) for row in rows) else "training"
-    known = sorted((row for row in rows if _is_number(row.get(key))), key=lambda row: -row[key])
+    try:
+        return _compared(document, rows)
+    except InputError:
+        raise
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(
+            "This is not the output of milpbn compare: a learner's figures are no numbers."
+        ) from None
+
+
+def _compared(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Scene:
+    key = "test" if any(row.get("test") is not None for row in rows) else "training"
+    known = sorted((row for row in rows if row.get(key) is not None), key=lambda row: -row[key])
+    left = [printable(str(row["name"])) for row in rows if row not in known]
     if not known:
         raise InputError("No learner of the comparison has an accuracy, so that there is nothing to draw.")
-    panels = [_accuracies(document, rows, known, key)]
+    panels = [_accuracies(document, known, left, key)]
     differences = [row for row in known if _difference(row, key) is not None]
     if differences:
         panels.append(_differences(str(document.get("against", "the first")), differences, key))
@@ -40,10 +52,7 @@ def draw_comparison(document: Mapping[str, Any]) -> Scene:
 
 
 def _accuracies(
-    document: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    known: Sequence[Mapping[str, Any]],
-    key: str,
+    document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], left: Sequence[str], key: str
 ) -> Scene:
     found = [
         Bar(
@@ -52,28 +61,25 @@ def _accuracies(
             100.0 * row[key],
             f"{100.0 * row[key]:.2f}",
             "class-edge" if _is_exact(row) else "feature-edge",
-            _interval(_part(row, "intervals").get(key)),
+            _percent((row.get("intervals") or {}).get(key)),
         )
-        for row in known
+        for row in rows
     ]
-    name = printable(str(_part(document, "data").get("name", "")))
-    left = [printable(str(row["name"])) for row in rows if row not in known]
+    name = printable(str((document.get("data") or {}).get("name", "")))
     lines = ["Lines are 95 % intervals."] if any(bar.interval for bar in found) else []
     if left:
         lines.append(f"Without accuracy: {', '.join(left)}.")
     where = f"on the {key} rows"
-    if _is_number(document.get("folds")) and key == "test":
-        repeats = document.get("repeats")
-        again = f", {repeats} times" if isinstance(repeats, int) and repeats > 1 else ""
-        where = f"over {document['folds']} folds{again}"
+    if document.get("folds") is not None and key == "test":
+        repeats = document.get("repeats") or 1
+        where = f"over {document['folds']} folds{f', {repeats} times' if repeats > 1 else ''}"
+    notes = [("class-edge", "exact search"), ("feature-edge", "other learners")]
     return bars(
         found,
         title=f"{name}: accuracy {where}" if name else f"Accuracy {where}",
         label="accuracy (%)",
         zero=False,
-        notes=[("class-edge", "exact search"), ("feature-edge", "other learners")]
-        if any(map(_is_exact, known))
-        else [],
+        notes=notes if any(map(_is_exact, rows)) else [],
         lines=lines,
     )
 
@@ -83,9 +89,8 @@ def _differences(against: str, rows: Sequence[Mapping[str, Any]], key: str) -> S
     found = []
     for row in rows:
         value, interval = _difference(row, key) or (0.0, None)
-        sure = interval is not None and not interval[0] <= 0.0 <= interval[1]
         colour = "unused-edge"
-        if sure:
+        if interval is not None and not interval[0] <= 0.0 <= interval[1]:
             colour = "class-edge" if _is_exact(row) else "feature-edge"
         text = f"{value:+.2f}".replace("-0.00", "+0.00")
         found.append(Bar(printable(str(row["name"])), None, value, text, colour, interval))
@@ -98,27 +103,21 @@ def _differences(against: str, rows: Sequence[Mapping[str, Any]], key: str) -> S
 
 def _is_exact(row: Mapping[str, Any]) -> bool:
     """Whether a row of a comparison is of an exact search, which states a bound."""
-    return row.get("gap") is not None and "bound" in _part(row, "details")
+    return row.get("gap") is not None and "bound" in (row.get("details") or {})
 
 
-def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    part = document.get(key)
-    return part if isinstance(part, Mapping) else {}
-
-
-def _interval(pair: object) -> tuple[float, float] | None:
-    """Return two shares as percentages; None if it is no such pair."""
-    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_number, pair)):
-        return 100.0 * pair[0], 100.0 * pair[1]
-    return None
+def _percent(pair: Sequence[float | None] | None) -> tuple[float, float] | None:
+    """Return two shares as percentages; None if one is unknown."""
+    low, high = pair or (None, None)
+    return None if low is None or high is None else (100.0 * low, 100.0 * high)
 
 
 def _difference(row: Mapping[str, Any], key: str) -> tuple[float, tuple[float, float] | None] | None:
     """Return a difference in accuracy and its interval, in points."""
-    found = _part(_part(row, "differences"), key)
-    if not _is_number(found.get("value")):
+    found = (row.get("differences") or {}).get(key) or {}
+    if found.get("value") is None:
         return None
-    return 100.0 * found["value"], _interval((found.get("low"), found.get("high")))
+    return 100.0 * found["value"], _percent((found.get("low"), found.get("high")))
 
 
 def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str = "") -> Scene:
@@ -153,7 +152,3 @@ def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str 
         chart.scene.add(Path(tuple(places), "feature-edge", width=2.0))
     chart.scene.add(*(Box(x - 3.0, y - 3.0, 6.0, 6.0, "feature-edge", radius=3.0) for x, y in places))
     return chart.scene
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import Result
 from milpbn.solving.progress import show_gap
@@ -87,9 +84,3 @@ def meaning_of_gap(result: Result) -> list[str]:
             "The run had not ended when it wrote the file; the numbers hold, and may have become better since."
         )
     return lines
-
-
-def set_constraints(result: Result) -> dict[str, Any]:
-    """Return the constraints that the structure had to obey, without those that are empty."""
-    found: Mapping[str, Any] = result.constraints.to_dict()
-    return {key: value for key, value in found.items() if value}

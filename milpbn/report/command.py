@@ -31,12 +31,8 @@ _CONSTRAINTS = {
 def repeat_commands(result: Result, request: DataRequest | None = None) -> list[str]:
     """Return the command that repeats a run, and the one that verifies it if it writes a certificate.
 
-    Parameters
-    ----------
-    result : Result
-        The result of the run.
-    request : DataRequest, optional
-        How to read its training data; by default as the result says. Without either, the source is the data's name.
+    The training data are read as the request says, by default that of the result. Without either, the source is the
+    data's name.
     """
     found = request or result.request or DataRequest(result.data.name)
     source = f"./{found.source}" if found.source.startswith("-") else found.source

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.request import DataRequest
-from milpbn.drawing.html import facts, picture, words
+from milpbn.drawing.html import facts, folded, note, picture, words
 from milpbn.drawing.scene import Scene
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.evaluation import Evaluation, evaluate
@@ -24,7 +24,7 @@ from milpbn.plotting import (
     draw_table,
     draw_trace,
 )
-from milpbn.report.claims import headline, meaning_of_gap, set_constraints
+from milpbn.report.claims import headline, meaning_of_gap
 from milpbn.report.command import repeat_commands
 from milpbn.report.template import page
 from milpbn.solving.progress import show_gap
@@ -73,7 +73,7 @@ def report_page(
         "answer": ("The answer", _answer(result)),
         "gap": (
             "The gap, and what it means",
-            "".join(f"<p>{words(line)}</p>" for line in meaning_of_gap(result)),
+            "".join(map(note, meaning_of_gap(result))),
         ),
         "network": ("The network", _network(result, losses)),
         "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
@@ -119,8 +119,7 @@ def _problem(result: Result) -> str:
         ("smoothing", f"{score.smoothing:g}"),
         *([("structures", f"only {result.among}")] if result.among else []),
     ]
-    constraints = set_constraints(result)
-    if constraints:
+    if constraints := {key: value for key, value in result.constraints.to_dict().items() if value}:
         rows.append(("constraints", json.dumps(constraints, ensure_ascii=False)))
     notes = "".join(f"<li>{words(note)}</li>" for note in result.notes)
     return (
@@ -169,25 +168,21 @@ def _network(result: Result, losses: Losses | None) -> str:
         what += " Numbers at arcs are what the score loses without them, in nats."
     if result.proved is not None:
         what += " Arcs that are not proved to be in every optimum are dashed."
-    return (
-        f"{_figure(scene, what)}"
-        f"<details><summary>Parents of every variable, as text</summary>{facts(rows)}</details>"
-    )
+    return _figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
 
 
 def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test: Dataset | None) -> str:
     if classifier is None:
         return "<p>Give the data or a classifier to see what the network has learnt.</p>"
-    note = ""
+    parts = []
     if isinstance(classifier, AveragedClassifier):
         averaged = counted(len(classifier.members), "network")
-        note = f"<p>The classifier averages {averaged}. This is about the first of them.</p>"
+        parts.append(note(f"The classifier averages {averaged}. This is about the first of them."))
         classifier = classifier.members[0]
         train = test = None  # they are encoded for all networks
     data = train if test is None else test
     found = classifier.explain_global(data)
     which = "training" if test is None else "test"
-    parts = [note]
     if found.importances is not None:
         parts.append(
             "<p>The log-odds of two classes are an exact sum: the base rate of the classes, a term for every feature "
@@ -196,14 +191,14 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
-        parts.append(f"<p>No prediction depends on {words(few)}.</p>")
+        parts.append(note(f"No prediction depends on {few}."))
     order = [found.target if each.part != "feature" else each.variable for each in found.importances or ()]
     tables = sorted(
         found.tables, key=lambda t: order.index(t.variable) if t.variable in order else len(order)
     )
     inner = "".join(_figure(draw_table(each, found.target)) for each in tables[:TABLES])
     which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"
-    parts.append(f"<details><summary>{which_tables}</summary>{inner}</details>")
+    parts.append(folded(which_tables, inner))
     margins = found.margins
     if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
         parts.append(f"<h3>Margins of the {which} rows</h3>{_figure(draw_margins(margins, width=_CHART))}")
@@ -214,10 +209,8 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
                 one = replace(explanation, sample=int(row))
                 drawn.append(_figure(draw_prediction(one, width=_CHART)))
         if drawn:
-            parts.append(
-                f"<details><summary>The lowest margins, explained: {counted(len(drawn), f'{which} row')}</summary>"
-                f"{''.join(drawn)}</details>"
-            )
+            rows = counted(len(drawn), f"{which} row")
+            parts.append(folded(f"The lowest margins, explained: {rows}", "".join(drawn)))
     return "".join(parts)
 
 
@@ -232,15 +225,10 @@ def _accuracy(
     found = [("training", evaluate(classifier, train))]
     if test is not None:
         found.append(("test", evaluate(classifier, test)))
-    head = "".join(f'<th scope="col" class="n">{name} rows</th>' for name, _ in found)
     columns = [_accuracies(figures) for _, figures in found]
     names = dict.fromkeys(name for column in columns for name in column)
-    body = "".join(
-        f'<tr><th scope="row">{name}</th>'
-        + "".join(f'<td class="n">{c.get(name, "")}</td>' for c in columns)
-        + "</tr>"
-        for name in names
-    )
+    lines = [(name, [column.get(name, "") for column in columns]) for name in names]
+    table = _table("<th></th>", [f"{name} rows" for name, _ in found], lines)
     text = (
         "These rows were not used for learning."
         if test is not None
@@ -252,12 +240,19 @@ def _accuracy(
             f" {words(' '.join(dropped))} Here they are among the training rows, and what is missing is "
             "marginalised."
         )
-    confusion = _confusion(found[-1][1])
-    return (
-        f'<div class="mb-scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(found[-1][1])}</p>"
-        f"<details><summary>Which classes are confused ({found[-1][0]} rows)</summary>{confusion}</details>"
-    )
+    last, figures = found[-1]
+    said = f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(figures)}</p>"
+    return table + said + folded(f"Which classes are confused ({last} rows)", _confusion(figures))
+
+
+def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Return a table of numbers with names of its columns and rows; `corner` is the cell above the rows' names."""
+    names = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in head)
+    rows = ""
+    for name, values in lines:
+        cells = "".join(f'<td class="n">{value}</td>' for value in values)
+        rows += f'<tr><th scope="row">{words(name)}</th>{cells}</tr>'
+    return f'<div class="mb-scroll"><table><thead><tr>{corner}{names}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _what_counts(figures: Evaluation) -> str:
@@ -306,19 +301,10 @@ def _interval(figures: Evaluation) -> str:
 def _confusion(figures: Evaluation, most: int = 26) -> str:
     if len(figures.classes) > most:
         return f"<p>The table of {len(figures.classes)} classes is too large for this page.</p>"
-    head = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in figures.classes)
-    lines = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
-    lines += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
-    rows = "".join(
-        f'<tr><th scope="row">{words(name)}</th>'
-        + "".join(f'<td class="n">{v:g}</td>' for v in line)
-        + "</tr>"
-        for name, line in lines
-    )
-    return (
-        '<div class="mb-scroll"><table><thead><tr><th scope="col">class \\ predicted</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    weights = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
+    weights += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
+    lines = [(name, [f"{value:g}" for value in line]) for name, line in weights]
+    return _table('<th scope="col">class \\ predicted</th>', figures.classes, lines)
 
 
 def _trace(result: Result) -> str:

@@ -50,15 +50,7 @@ th,td{{padding-right:10px}}pre{{white-space:pre-wrap;overflow-wrap:anywhere}}.fu
 
 
 def page(title: str, body: str) -> str:
-    """Return a whole HTML document.
-
-    Parameters
-    ----------
-    title : str
-        The document's title, as plain text.
-    body : str
-        HTML of the page.
-    """
+    """Return a whole HTML document of a title, as plain text, and the HTML of the page."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -16,7 +16,7 @@ from milpbn.data.folds import Split
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.path import fitted_path
+from milpbn.network.parameters.refit import fitted_path
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pictures import apart, of_kind, rectangles
 
 from milpbn.drawing.chart import Bar, Scale, bars, frame, log_ticks, ticks
 from milpbn.drawing.scene import Label
-from milpbn.drawing.text import BOLD, text_width
 
 
 @pytest.mark.parametrize(
@@ -32,24 +32,11 @@ def test_scales_keep_values_inside():
     assert (scale(10.0), scale(1e9), scale(1e-9)) == (60.0, 110.0, 10.0)
 
 
-def boxes_of_labels(scene) -> list[tuple[float, float, float, float]]:
-    found = []
-    for item in scene.items:
-        if isinstance(item, Label):
-            wide = text_width(item.text, BOLD * item.size if item.bold else item.size)
-            x = item.x - {"start": 0.0, "middle": wide / 2, "end": wide}[item.anchor]
-            found.append((x, item.y - 0.8 * item.size, x + wide, item.y + 0.2 * item.size))
-    return found
-
-
 def check_labels(scene) -> None:
-    boxes = boxes_of_labels(scene)
-    for k, a in enumerate(boxes):
-        assert a[0] >= 0
-        assert a[2] <= scene.width + 0.5
-        assert 0 <= a[1] < a[3] <= scene.height
-        for b in boxes[:k]:
-            assert min(a[2], b[2]) - max(a[0], b[0]) < 1 or min(a[3], b[3]) - max(a[1], b[1]) < 1
+    boxes = rectangles(of_kind(scene, Label))
+    assert (boxes[:, :2] >= 0).all()
+    assert (boxes[:, 2:] <= (scene.width + 0.5, scene.height)).all()
+    assert apart(boxes, 1.0)
 
 
 @pytest.mark.parametrize("dots", [False, True])

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from functools import cache
 
+import numpy as np
 import pytest
 from graphs import dag, forest
+from pictures import apart, of_kind, overlapping, rectangles, texts, titled
 
-from milpbn.drawing.arcs import amount
-from milpbn.drawing.network import Graph, draw_network
-from milpbn.drawing.scene import Box, Label, Path
+from milpbn.drawing.arcs import Graph, amount
+from milpbn.drawing.network import draw_network
+from milpbn.drawing.scene import Box, Label, Path, Scene
 from milpbn.drawing.svg import to_svg
-from milpbn.drawing.text import BOLD, LINE, text_width
+from milpbn.drawing.text import text_width
 
 WIDE = ["年齢", "居住地域と郵便番号と電話番号", "a" * 80, "petal-length (cm)", "x\n<&>\"'", "\ud800", ""]
 
@@ -20,26 +23,7 @@ def names(n: int) -> list[str]:
     return [f"{WIDE[i % len(WIDE)]}{i}" for i in range(n)] + ["分類 class"]
 
 
-def rectangle(item) -> tuple[float, float, float, float]:
-    """Return left, top, right and bottom of a box, a text or a path of straight lines."""
-    if isinstance(item, Box):
-        return item.x, item.y, item.x + item.width, item.y + item.height
-    if isinstance(item, Label):
-        wide = text_width(item.text, item.size) * (BOLD if item.bold else 1.0)
-        left = item.x - wide * {"start": 0.0, "middle": 0.5, "end": 1.0}[item.anchor]
-        # Letters reach less far up and down than a line of text is high.
-        middle, high = item.y - 0.35 * item.size, LINE * item.size - 1.0
-        return left, middle - high / 2, left + wide, middle + high / 2
-    half = 0.0 if item.fill else item.width / 2
-    x, y = [step[0] for step in item.steps], [step[1] for step in item.steps]
-    return min(x), min(y) - half, max(x), max(y) + half
-
-
-def overlaps(a, b) -> bool:
-    (a0, a1, a2, a3), (b0, b1, b2, b3) = rectangle(a), rectangle(b)
-    return min(a2, b2) - max(a0, b0) > 1e-6 and min(a3, b3) - max(a1, b1) > 1e-6
-
-
+@cache
 def drawn(n: int, make):
     parents = make(n, n)
     losses = {(j, i): 10.0 ** (i % 6 - 2) * (-1) ** i for i, above in enumerate(parents) for j in above}
@@ -54,34 +38,28 @@ def with_class_parents(n: int, seed: int):
 @pytest.mark.parametrize("make", [forest, dag, with_class_parents])
 def test_no_text_overlaps_another_or_the_arrow_of_the_class(n, make):
     scene = drawn(n, make)
-    labels = [item for item in scene.items if isinstance(item, Label)]
-    arrows = [
-        item for item in scene.items if isinstance(item, Path) and "class-edge" in (item.edge, item.fill)
-    ]
+    arrows = [item for item in of_kind(scene, Path) if "class-edge" in (item.edge, item.fill)]
     assert len(arrows) >= 2 * sum(n in above for above in make(n, n))
-    for k, a in enumerate(labels):
-        for b in [*labels[:k], *arrows]:
-            assert not overlaps(a, b), (a, b)
+    labels = rectangles(of_kind(scene, Label))
+    assert apart(labels)
+    assert not overlapping(labels, rectangles(arrows)).any()
 
 
 @pytest.mark.parametrize("n", [4, 57, 196])
 @pytest.mark.parametrize("make", [forest, dag])
 def test_every_name_fits_into_its_box(n, make):
     scene = drawn(n, make)
-    boxes = [item for item in scene.items if isinstance(item, Box) and "; parents: " in item.title]
+    boxes = rectangles(item for item in of_kind(scene, Box) if "; parents: " in item.title)
     assert len(boxes) == n + 1
-    for label in (item for item in scene.items if isinstance(item, Label) and "; parents: " in item.title):
-        [box] = [b for b in boxes if b.x <= label.x <= b.x + b.width and b.y <= label.y <= b.y + b.height]
+    for label in (item for item in of_kind(scene, Label) if "; parents: " in item.title):
+        place = np.array([label.x, label.y])
+        [box] = boxes[(boxes[:, :2] <= place).all(axis=1) & (place <= boxes[:, 2:]).all(axis=1)]
         wide = text_width(label.text, label.size)
-        assert box.x <= label.x - wide / 2
-        assert label.x + wide / 2 <= box.x + box.width
-    for k, a in enumerate(boxes):
-        assert 0 <= a.x <= a.x + a.width <= scene.width
-        assert 0 <= a.y <= a.y + a.height <= scene.height
-        for b in boxes[:k]:
-            assert (
-                a.x >= b.x + b.width or b.x >= a.x + a.width or a.y >= b.y + b.height or b.y >= a.y + a.height
-            )
+        assert box[0] <= label.x - wide / 2
+        assert label.x + wide / 2 <= box[2]
+    assert (boxes >= 0).all()
+    assert (boxes[:, 2:] <= (scene.width, scene.height)).all()
+    assert apart(boxes, 0.0)
     root = ET.fromstring(to_svg(scene, inline=True))
     assert root.tag.endswith("svg")
 
@@ -89,11 +67,8 @@ def test_every_name_fits_into_its_box(n, make):
 def test_the_class_has_one_arc_and_unused_features_are_grey():
     parents = [(4,), (0, 4), (), (4,), ()]
     scene = draw_network(["a", "b", "c", "d", "class"], parents)
-    heads = [item for item in scene.items if isinstance(item, Path) and item.fill]
-    assert len(heads) == 2  # of the class, and of a -> b
-    kinds = {
-        item.title.split(";")[0]: item.fill for item in scene.items if isinstance(item, Box) and item.title
-    }
+    assert len([item for item in of_kind(scene, Path) if item.fill]) == 2  # of the class, and of a -> b
+    kinds = {name: box.fill for name, box in titled(scene, Box).items()}
     assert kinds == {"a": "feature", "b": "feature", "c": "unused", "d": "feature", "class": "class"}
 
 
@@ -102,45 +77,39 @@ def test_what_predictions_depend_on():
     graph = Graph(["a", "b", "c", "d", "e", "class"], [(), (), (3,), (), (1, 5), (0,)])
     assert graph.used == {0, 1, 4, 5}
     assert graph.dependent == {4}
-    scene = draw_network(graph.names, graph.parents)
-    drawn = {
-        item.title.split(";")[0]: item.fill for item in scene.items if isinstance(item, Box) and item.title
-    }
-    assert drawn["class"] == "class"
-    assert (drawn["a"], drawn["c"], drawn["e"]) == ("paper", "unused", "feature")
+    boxes = titled(draw_network(graph.names, graph.parents), Box)
+    assert [boxes[name].fill for name in ("class", "a", "c", "e")] == ["class", "paper", "unused", "feature"]
 
 
 def test_arcs_say_what_they_are_worth_and_whether_they_are_proved():
     losses = {(0, 1): 12.34, (0, 2): 1.5}
     scene = draw_network(["a", "b", "c", "class"], [(3,), (0, 3), (0, 3), ()], losses=losses, proved=[(0, 1)])
-    lines = {item.title.split(":")[0]: item for item in scene.items if isinstance(item, Path) and item.title}
+    lines = titled(scene, Path, ":")
     assert not lines["a → b"].dashed
     assert lines["a → c"].dashed
     assert lines["a → b"].width > lines["a → c"].width
-    texts = {item.text for item in scene.items if isinstance(item, Label)}
-    assert {"12.3", "1.50"} <= texts
+    assert {"12.3", "1.50"} <= {*texts(scene)}
 
 
 def test_arcs_that_are_worth_nothing_have_no_numbers_and_the_legend_says_so():
     parents = [(3,), (0, 3), (0, 3), ()]
     for worth, shown in ((0.001, False), (0.2, True)):
         losses = {(0, 1): 0.0, (0, 2): worth, (3, 0): -0.001}
-        scene = draw_network(["a", "b", "c", "class"], parents, losses=losses)
-        texts = [item.text for item in scene.items if isinstance(item, Label)]
-        assert ("0.00" in texts) == shown
-        assert ("the score loses nothing (0.00 nats) without any one arc" in texts) != shown
+        found = texts(draw_network(["a", "b", "c", "class"], parents, losses=losses))
+        assert ("0.00" in found) == shown
+        assert ("the score loses nothing (0.00 nats) without any one arc" in found) != shown
 
 
 def test_arcs_from_the_class_show_the_same_in_their_childrens_boxes():
     losses = {(0, 1): 12.34, (3, 0): 1.5, (3, 1): 150.4}
     scene = draw_network(["a", "b", "c", "class"], [(3,), (0, 3), (), ()], losses=losses, proved=[(3, 0)])
-    boxes = {item.title.split(";")[0]: item for item in scene.items if isinstance(item, Box) and item.title}
+    boxes = titled(scene, Box)
     found = {}
     for name, box in boxes.items():
-        inside = [item for item in scene.items if item is not box and overlaps(item, box)]
-        lines = [item for item in inside if isinstance(item, Path) and item.edge == "class-edge"]
-        found[name] = [item.text for item in inside if isinstance(item, Label)], lines
-    assert {name: texts for name, (texts, _) in found.items()} == {
+        inside = overlapping(rectangles(scene.items), rectangles([box]))[:, 0]
+        within = Scene(0, 0, [item for k, item in enumerate(scene.items) if inside[k] and item is not box])
+        found[name] = texts(within), of_kind(within, Path, edge="class-edge")
+    assert {name: words for name, (words, _) in found.items()} == {
         "a": ["a", "1.50"],
         "b": ["b", "150"],
         "c": ["c"],
@@ -153,15 +122,14 @@ def test_arcs_from_the_class_show_the_same_in_their_childrens_boxes():
     assert boxes["a"].title.endswith(
         "arc from the class: the score loses 1.50 nats without it; in every optimum"
     )
-    legend = {item.text for item in scene.items if isinstance(item, Label)}
-    assert {"arc from the class", "in every optimum", "not proved to be in every optimum"} <= legend
+    legend = {"arc from the class", "in every optimum", "not proved to be in every optimum"}
+    assert legend <= {*texts(scene)}
 
 
 def test_boxes_have_no_arrow_where_nothing_is_known_of_arcs():
     scene = draw_network(["a", "b", "class"], [(2,), (0, 2), ()])
-    assert not [item for item in scene.items if isinstance(item, Label) and item.text == "arc from the class"]
-    edges = [item for item in scene.items if isinstance(item, Path) and item.edge == "class-edge"]
-    assert len(edges) == 1  # from the class to "every blue feature"
+    assert "arc from the class" not in texts(scene)
+    assert len(of_kind(scene, Path, edge="class-edge")) == 1  # from the class to "every blue feature"
 
 
 @pytest.mark.parametrize(

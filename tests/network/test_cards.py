@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
-
 import numpy as np
 import pytest
+from pictures import Page
 
 from milpbn.data import Dataset, Variable
 from milpbn.network import Classifier, Structure
@@ -28,38 +27,12 @@ def member(n: int, seed: int) -> Classifier:
     return Classifier.fit(rows, Structure(rows.names, parents), provenance=provenance)
 
 
-class Seen(HTMLParser):
-    """What a page shows: its text, and the numbers of its elements; they must be closed in order."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.count: dict[str, int] = {}
-        self.text = ""
-        self.feed(html)
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.open.append(tag)
-        self.count[tag] = self.count.get(tag, 0) + 1
-
-    def handle_startendtag(self, tag, attrs):
-        self.count[tag] = self.count.get(tag, 0) + 1
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open and "title" not in self.open:
-            self.text += data
-
-
 @pytest.mark.parametrize(("n", "members", "drawn"), [(4, 3, 3), (57, 9, 6), (196, 3, 2), (500, 2, 1)])
 def test_an_average_shows_its_first_networks_and_says_how_many_are_not_drawn(n, members, drawn):
     average = AveragedClassifier(tuple(member(n, seed) for seed in range(members)))
     html = average._repr_html_()
-    seen = Seen(html)
-    assert seen.count["svg"] == seen.count["details"] == drawn
+    seen = Page(html)
+    assert seen.count("svg") == seen.count("details") == drawn
     assert html.count("<details open>") == 1
     assert f"Network 1 of {members}: {2 * n - 1} arcs; sm, gamma = 2" in seen.text
     assert f"each with weight 1/{members}" in seen.text
@@ -76,8 +49,8 @@ def test_an_average_shows_its_first_networks_and_says_how_many_are_not_drawn(n, 
 @pytest.mark.parametrize("n", [4, 196])
 def test_a_network_shows_its_numbers_and_its_picture(n):
     classifier = member(n, 0)
-    seen = Seen(classifier._repr_html_())
-    assert seen.count["svg"] == 1
+    seen = Page(classifier._repr_html_())
+    assert seen.count("svg") == 1
     for words in ("class: no, yes", str(classifier.n_parameters), "特徴 <0>"):
         assert words in seen.text
     assert len(repr(classifier)) < 500
@@ -92,13 +65,13 @@ def test_a_provenance_from_elsewhere_does_no_harm():
         {"score": {"name": "x" * 999, "gamma": "y"}},
     ):
         strange = Classifier(first.variables, first.structure, first.cpts, provenance=provenance)
-        assert len(Seen(AveragedClassifier((strange, first))._repr_html_()).text) < 1500
+        assert len(Page(AveragedClassifier((strange, first))._repr_html_()).text) < 1500
 
 
 def test_a_pseudo_tan_says_why_it_has_no_picture():
     variables = data(2).variables
     table = np.full((2, 2, 2), 0.5)
     cpts = (Cpt(0, (1, 2), table), Cpt(1, (0, 2), table), Cpt(2, (), np.array([0.5, 0.5])))
-    seen = Seen(PseudoClassifier(variables, cpts)._repr_html_())
+    seen = Page(PseudoClassifier(variables, cpts)._repr_html_())
     assert "cycles" in seen.text
-    assert "svg" not in seen.count
+    assert not seen.count("svg")

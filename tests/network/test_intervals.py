@@ -151,11 +151,11 @@ def hits_that_depend_on_the_weight(rng):
 def test_intervals_of_accuracies_cover_95_percent(draw):
     rng = np.random.default_rng(7)
     covered = 0
-    for _ in range(500):
+    for _ in range(300):  # the standard error of the share is 1.3 %, with 500 it were 1 %
         right, weights, share = draw(rng)
         low, high = score_interval(right, weights)
         covered += low <= share <= high
-    assert 0.92 * 500 <= covered <= 0.98 * 500
+    assert 0.92 * 300 <= covered <= 0.98 * 300
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from pictures import of_kind, texts
 
 from milpbn.data import Dataset, Variable
 from milpbn.drawing.scene import Box, Label, Path
@@ -30,15 +32,11 @@ def learnt():
     return Classifier.fit(data, structure), data
 
 
-def texts(scene) -> list[str]:
-    return [item.text for item in scene.items if isinstance(item, Label)]
-
-
 def test_the_bars_of_a_prediction_follow_one_another(learnt):
     classifier, data = learnt
     explanation = classifier.explain_local(data)[3]
     scene = draw_prediction(explanation)
-    bars = [item for item in scene.items if isinstance(item, Box) and item.fill != "paper"]
+    bars = [item for item in of_kind(scene, Box) if item.fill != "paper"]
     assert len(bars) == len(explanation.ranked) + 1
     at = bars[0].x if explanation.ranked[0].log_odds > 0 else bars[0].x + bars[0].width
     for bar, part in zip(bars, explanation.ranked, strict=False):
@@ -56,12 +54,12 @@ def test_the_histogram_of_margins_counts_all_samples(learnt):
     classifier, data = learnt
     margins = classifier.explain_global(data, gamma=0.5).margins
     scene = draw_margins(margins, "toy")
-    bars = [item for item in scene.items if isinstance(item, Box) and item.title]
-    assert sum(float(bar.title.split()[0]) for bar in bars) == 80
-    wrong = sum(float(bar.title.split()[0]) for bar in bars if bar.fill == "class-edge")
-    assert wrong == (margins.log_margins < 0).sum()
-    below = sum(float(bar.title.split()[0]) for bar in bars if bar.fill == "feature")
-    assert wrong + below == (margins.log_margins < 0.5).sum()
+    counts = Counter()
+    for bar in of_kind(scene, Box):
+        counts[bar.fill] += float(bar.title.split()[0]) if bar.title else 0
+    assert counts.total() == 80
+    assert counts["class-edge"] == (margins.log_margins < 0).sum()
+    assert counts["class-edge"] + counts["feature"] == (margins.log_margins < 0.5).sum()
 
 
 def test_a_table_shows_the_probabilities_of_every_class(learnt):
@@ -91,12 +89,12 @@ def test_the_name_of_gamma_covers_no_bar_and_no_tick(learnt, gamma):
         values = rng.uniform(low, 12.0, 60)
         margins = Margins(values, np.ones(60), np.arange(60), gamma, ())
         scene = draw_margins(margins)
-        [name] = [item for item in scene.items if isinstance(item, Label) and item.text.startswith("gamma")]
+        [name] = [item for item in of_kind(scene, Label) if item.text.startswith("gamma")]
         wide = text_width(name.text, name.size)
         left = name.x if name.anchor == "start" else name.x - wide
-        axis = min(item.steps[0][0] for item in scene.items if isinstance(item, Path) and item.edge == "grid")
+        axis = min(item.steps[0][0] for item in of_kind(scene, Path, edge="grid"))
         assert left >= axis
-        for bar in (item for item in scene.items if isinstance(item, Box) and item.title):
+        for bar in (item for item in of_kind(scene, Box) if item.title):
             assert name.y <= bar.y or bar.x >= left + wide or bar.x + bar.width <= left
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from pictures import of_kind, texts
 
-from milpbn.drawing.scene import Box, Label, Path
+from milpbn.drawing.scene import Box, Path
 from milpbn.errors import InputError
 from milpbn.plotting import draw_comparison, draw_widths
 
@@ -16,16 +17,16 @@ ROWS = [
 
 
 def dots(scene) -> list[str]:
-    return [item.fill for item in scene.items if isinstance(item, Box) and item.radius == 4.5]
+    return [item.fill for item in of_kind(scene, Box, radius=4.5)]
 
 
 def test_learners_are_ranked_with_their_intervals():
     scene = draw_comparison({"data": {"name": "toy"}, "rows": ROWS})
-    texts = [item.text for item in scene.items if isinstance(item, Label)]
-    assert texts.index("sm") < texts.index("tan")
-    assert "Without accuracy: svm." in texts
+    shown = texts(scene)
+    assert shown.index("sm") < shown.index("tan")
+    assert "Without accuracy: svm." in shown
     assert dots(scene) == ["class-edge", "feature-edge"]
-    assert len([item for item in scene.items if isinstance(item, Path) and item.width == 2.0]) == 1
+    assert len(of_kind(scene, Path, width=2.0)) == 1
 
 
 def test_differences_are_grey_where_the_rows_cannot_tell_them_from_0():
@@ -37,26 +38,32 @@ def test_differences_are_grey_where_the_rows_cannot_tell_them_from_0():
         {"name": "boosting", "test": 0.91, "differences": same},
     ]
     scene = draw_comparison({"rows": rows, "against": "sm", "folds": 5, "repeats": 2})
-    texts = [item.text for item in scene.items if isinstance(item, Label)]
-    assert {"Accuracy over 5 folds, 2 times", "Difference to sm on the same rows"} <= set(texts)
-    assert {"-3.00", "+0.00"} <= set(texts)
+    titles = {"Accuracy over 5 folds, 2 times", "Difference to sm on the same rows"}
+    assert titles | {"-3.00", "+0.00"} <= {*texts(scene)}
     assert dots(scene)[3:] == ["unused-edge", "feature-edge"]
 
 
 def test_a_comparison_without_intervals_or_test_rows_is_drawn():
     scene = draw_comparison({"rows": [{"name": "sm", "training": 0.5}]})
     assert "Accuracy on the training rows" in scene.description
-    assert "exact search" not in [item.text for item in scene.items if isinstance(item, Label)]
+    assert "exact search" not in texts(scene)
 
 
 @pytest.mark.parametrize(
-    "document", [{}, {"rows": 3}, {"rows": [1]}, {"rows": []}, {"rows": [{"name": "a"}]}]
+    ("document", "words"),
+    [
+        *((document, "not the output of milpbn compare") for document in ({}, {"rows": 3}, {"rows": [1]})),
+        ({"rows": [{"name": "a", "test": "x"}]}, "a learner's figures are no numbers"),
+        ({"rows": [{"name": "a", "test": 0.5, "intervals": 3}]}, "a learner's figures are no numbers"),
+        ({"rows": []}, "No learner of the comparison has an accuracy"),
+        ({"rows": [{"name": "a"}]}, "No learner of the comparison has an accuracy"),
+    ],
 )
-def test_other_documents_are_refused(document):
-    with pytest.raises(InputError):
+def test_other_documents_are_refused(document, words):
+    with pytest.raises(InputError, match=words):
         draw_comparison(document)
 
 
 def test_accuracies_by_bits():
     scene = draw_widths([(8, 0.9), (4, 0.7), (1, 0.5)], 0.91, "toy")
-    assert len([item for item in scene.items if isinstance(item, Box) and item.radius == 3.0]) == 3
+    assert len(of_kind(scene, Box, radius=3.0)) == 3

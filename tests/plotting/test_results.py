@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from pictures import of_kind, texts, titled
 
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
-from milpbn.drawing.scene import Label, Path
+from milpbn.drawing.scene import Path
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.plotting import draw_result, draw_structure, draw_trace
@@ -27,10 +28,6 @@ RESULT = Result(
     backend=BackendInfo("highs", "HiGHS", 1),
     trace=((0.1, None, 20.0), (0.2, 9.0, 20.0), (0.3, 10.0, 12.0)),
 )
-
-
-def texts(scene) -> list[str]:
-    return [item.text for item in scene.items if isinstance(item, Label)]
 
 
 def test_the_title_says_what_the_gap_is_over():
@@ -55,7 +52,7 @@ def test_the_title_says_what_the_gap_is_over():
 
 def test_the_lines_of_a_trace_end_at_score_and_bound():
     scene = draw_trace(RESULT)
-    upper, lower = (item for item in scene.items if isinstance(item, Path) and item.width == 2.0)
+    upper, lower = of_kind(scene, Path, width=2.0)
     assert (upper.edge, lower.edge) == ("class-edge", "feature-edge")
     assert upper.steps[-1][0] == lower.steps[-1][0]
     assert upper.steps[-1][1] < lower.steps[-1][1]
@@ -81,9 +78,7 @@ def test_what_is_missing_is_refused():
 def test_arcs_that_are_not_proved_are_dashed():
     proved = ProvedArcs(inside=(("a", "b"),), outside=())
     scene = draw_structure(STRUCTURE, proved=proved)
-    dashed = {
-        item.title.split(";")[0]: item.dashed for item in scene.items if isinstance(item, Path) and item.title
-    }
+    dashed = {name: arc.dashed for name, arc in titled(scene, Path).items()}
     assert dashed == {"a → b": False, "a → c": True, "b → d": True}
 
 
@@ -96,7 +91,7 @@ def test_lines_begin_where_they_come_into_the_picture():
     """The first incumbent and the first bound are far off; no line along the border claims another value."""
     trace = ((0.1, -500.0, 900.0), (0.2, 9.0, 20.0), (0.3, 9.5, 13.0), (0.4, 9.6, 12.5), (0.5, 10.0, 12.0))
     scene = draw_trace(replace(RESULT, trace=trace))
-    upper, lower = (item for item in scene.items if isinstance(item, Path) and item.width == 2.0)
+    upper, lower = of_kind(scene, Path, width=2.0)
     for line in (upper, lower):
         (x0, y0), (x1, y1) = line.steps[:2]
         assert x0 == x1

@@ -6,10 +6,10 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from pictures import Page
 
 from milpbn.claims.parts import SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
@@ -21,44 +21,12 @@ from milpbn.report import report_page
 from milpbn.solving.arc_losses import arc_losses
 
 
-class Page(HTMLParser):
-    """Reads a page, and checks that its elements are closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] not in ("style", "title"):
-            self.text += data
-
-
 @pytest.fixture(scope="module")
 def toy():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, size=(60, 4)).astype(np.int32)
     codes[:, 3] = (codes[:, 0] + rng.integers(0, 2, 60)) % 2
-    features = (
-        Variable("年齢", ("<x>", "y", "z")),
-        Variable("b&c", ("x", "y", "z")),
-        Variable("d", ("x", "y", "z")),
-    )
+    features = (Variable(n, (s, "y", "z")) for n, s in (("年齢", "<x>"), ("b&c", "x"), ("d", "x")))
     data = Dataset("toy <script>", (*features, Variable("class", ("no", "yes"))), codes, np.ones(len(codes)))
     structure = Structure(data.names, ((3,), (0, 3), (), ()))
     result = Result(
@@ -106,7 +74,7 @@ def test_a_page_has_everything(toy):
         "PeharzPernkopf2012",
     ):
         assert words in page.text, words
-    assert len([tag for tag, _ in page.tags if tag == "svg"]) >= 4
+    assert page.count("svg") >= 4
 
 
 def test_accuracies_stand_beside_the_majority_and_name_rows_that_were_not_learnt_from(toy):

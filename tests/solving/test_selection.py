@@ -15,7 +15,7 @@ from milpbn.data import stratified_folds
 from milpbn.errors import InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.path import fitted_path
+from milpbn.network.parameters.refit import fitted_path
 from milpbn.solving import interim, report, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options

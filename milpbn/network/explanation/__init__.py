@@ -6,15 +6,20 @@ and `evidence` has its tables, also as text.
 """
 
 from milpbn.network.explanation.evidence import FamilyTable, family_tables
-from milpbn.network.explanation.local import Contribution, LocalExplanation, explain_rows
+from milpbn.network.explanation.local import (
+    Contribution,
+    LocalExplanation,
+    SeveralLocalExplanations,
+    explain_rows,
+)
 from milpbn.network.explanation.overall import (
     FamilyImportance,
     GlobalExplanation,
     LowMargin,
     Margins,
+    SeveralGlobalExplanations,
     explain_tables,
 )
-from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
 
 __all__ = [
     "Contribution",

@@ -97,15 +97,7 @@ class FamilyTable:
 
 
 def favours(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
-    """Return in words what log-ratios to the most favoured class say, such as ``favours a by 3.2 over b``.
-
-    Parameters
-    ----------
-    classes : sequence of str, length C
-        Class labels.
-    evidence : float64 array, shape (C,)
-        Log-ratios to the most favoured class.
-    """
+    """Return log-ratios to the most favoured class, shape (C,), in words, such as ``favours a by 3.2 over b``."""
     order = np.argsort(-evidence, kind="stable").tolist()
     if not evidence.any():
         return "favours no class"
@@ -147,20 +139,8 @@ def rules(
 ) -> str:
     """Return the tables of log-ratios as lines of text; the families that separate the classes best come first.
 
-    Parameters
-    ----------
-    target : str
-        Name of the class variable.
-    classes : sequence of str
-        Class labels.
-    base : float64 array, shape (C,)
-        Logarithms of the classes' base rates (`milpbn.network.explanation.terms.base_rates`).
-    tables : sequence of FamilyTable
-        The families with the class, that of the class variable first.
-    unused : sequence of str
-        Features that tell no classes apart.
-    shown : int
-        Number of features, and of lines for each of them.
+    The arguments are attributes of `milpbn.network.explanation.GlobalExplanation`, and the number of features, and of
+    lines for each of them, that are shown.
     """
     own, *features = tables
     if own.parents:

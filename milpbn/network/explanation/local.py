@@ -13,7 +13,15 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
-from milpbn.network.explanation.wording import bar, base_rate_of, factor, joined, nats, shown_states
+from milpbn.network.explanation.wording import (
+    bar,
+    base_rate_of,
+    factor,
+    joined,
+    nats,
+    of_members,
+    shown_states,
+)
 from milpbn.network.margins import log_posterior
 from milpbn.util.jsonable import json_safe
 from milpbn.util.plurals import counted
@@ -101,6 +109,13 @@ class Prediction:
     against: str
     probabilities: tuple[float, ...]
 
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """Return the explanation as lines of text."""
+        return f"{self.heading}; {self.share}"
+
     @property
     def heading(self) -> str:
         """The sample, its predicted class, and its own class if it is known."""
@@ -173,8 +188,28 @@ class LocalExplanation(Prediction):
         lines += [f"  {nats(value):>9}  {bar(value, largest, _BAR)}  {words}" for value, words in rows]
         return "\n".join([*lines, f"  {odds:>9}  sum"])
 
-    def __str__(self) -> str:
-        return self.to_text()
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralLocalExplanations(Prediction):
+    """The prediction of an average for one sample, and the explanations of its networks for the same two classes.
+
+    `Prediction` has the other attributes; the probabilities are those of the average.
+
+    Attributes
+    ----------
+    members : tuple of LocalExplanation
+        One per network, in their order.
+    """
+
+    members: tuple[LocalExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
+
+    def to_text(self, shown: int = 30) -> str:
+        """Return the explanations as lines of text; each network's has at most this many contributions."""
+        return of_members([f"{self.heading}; {self.share}"], self.members, shown)
 
 
 def explain_rows(
@@ -184,30 +219,17 @@ def explain_rows(
     label: str | None = None,
     against: str | None = None,
 ) -> tuple[LocalExplanation, ...]:
-    """Explain the prediction of every sample.
+    """Explain the prediction of every sample of data that are encoded with these variables, the class last.
+
+    `InputError` if a class is not one of the classifier's, or both are the same.
 
     Parameters
     ----------
-    variables : tuple of Variable, length V
-        Features first, the class variable last.
     cpts : sequence of Cpt, length V
         One table per variable.
-    data : Dataset
-        Samples, encoded with these variables.
-    label : str, optional
-        The class to explain; by default the most probable class of the sample that is not `against`.
-    against : str, optional
-        The class to compare with; by default the most probable one of the others.
-
-    Returns
-    -------
-    tuple of LocalExplanation, length M
-        In the order of the samples.
-
-    Raises
-    ------
-    InputError
-        If a class is not one of the classifier's, or both are the same.
+    label, against : str, optional
+        The class to explain, by default the most probable class of the sample that is not `against`, and the class
+        to compare with, by default the most probable one of the others.
     """
     classes = variables[-1].states
     check_classes(classes, label, against)
@@ -220,13 +242,7 @@ def explain_rows(
 
 
 def check_classes(classes: Sequence[str], label: str | None, against: str | None) -> None:
-    """Check that the classes to compare are two of the classifier's.
-
-    Raises
-    ------
-    InputError
-        If they are not; the message lists the classes.
-    """
+    """Raise `InputError` if the classes to compare are not two of the classifier's; the message lists these."""
     for name in (label, against):
         if name is not None and name not in classes:
             raise InputError(

@@ -14,10 +14,9 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
-from milpbn.network.explanation.wording import base_rate_of, more, nats
-from milpbn.network.margins import log_margins, soft_margin
+from milpbn.network.explanation.wording import base_rate_of, more, nats, of_members
+from milpbn.network.margins import checked_gamma, log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
-from milpbn.util.validation import real_number
 
 #: Whose contribution an importance is about.
 Part = Literal["feature", "class parents", "base rate"]
@@ -187,6 +186,30 @@ class GlobalExplanation:
         return self.to_text()
 
 
+@dataclass(frozen=True, eq=False)
+class SeveralGlobalExplanations:
+    """What the networks of an average have learnt.
+
+    Attributes
+    ----------
+    members : tuple of GlobalExplanation
+        One per network, in their order.
+    """
+
+    members: tuple[GlobalExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return {"members": [member.to_dict() for member in self.members]}
+
+    def to_text(self, shown: int = 20) -> str:
+        """Return the explanations as lines of text, each as `GlobalExplanation.to_text` writes it."""
+        return of_members([], self.members, shown)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
 def recorded_gamma(provenance: Mapping[str, Any]) -> float | None:
     """Return the gamma that a classifier was learnt with, or None if its provenance does not say."""
     score = provenance.get("score")
@@ -200,26 +223,12 @@ def explain_tables(
     data: Dataset | None = None,
     gamma: float | None = None,
 ) -> GlobalExplanation:
-    """Explain a classifier, on data if there are any.
+    """Explain a classifier, on data that are encoded with its variables, the class last, if there are any.
 
-    Parameters
-    ----------
-    variables : tuple of Variable, length V
-        Features first, the class variable last.
-    cpts : sequence of Cpt, length V
-        One table per variable.
-    data : Dataset, optional
-        Samples, encoded with these variables, for importances and margins.
-    gamma : float, optional
-        Desired log-margin in nats.
-
-    Raises
-    ------
-    InputError
-        If gamma is not a positive number, or the data have no row with a positive weight.
+    The data are for importances and margins; gamma is a log-margin in nats. `InputError` if gamma is not a positive
+    number, or the data have no row with a positive weight.
     """
-    if gamma is not None and not (gamma := real_number("gamma", gamma)) > 0:
-        raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    gamma = checked_gamma(gamma)
     last = len(variables) - 1
     tables = family_tables(variables, cpts)
     used = {name for table in tables for name in (table.variable, *table.parents)}

@@ -44,18 +44,9 @@ def terms(
     """Yield the terms of all samples: the logarithms of the factors of (1) of Peharz and Pernkopf (2012).
 
     The sum over the states of a missing feature joins its family and those of its children in one term. A missing
-    feature without known descendants has a term of its own, which is 0.
-
-    Parameters
-    ----------
-    codes : int32 array, shape (M, V)
-        State codes; `UNKNOWN` and `MISSING` have the effect that `log_joint_of_rows` describes.
-    names : sequence of str, length V
-        Names of the variables, the class last.
-    cpts : sequence of Cpt, length V
-        One table per variable, in order. The graph of their parents may have cycles.
-    n_classes : int
-        Number of classes C.
+    feature without known descendants has a term of its own, which is 0. Codes, shape (M, V), have the effect that
+    `log_joint_of_rows` describes. There is one table per variable, in order; the graph of their parents may have
+    cycles.
     """
     step = max(1, _NUMBERS // (len(cpts) * n_classes))
     for start in range(0, len(codes), step):
@@ -130,17 +121,8 @@ def base_rates(names: Sequence[str], cpts: Sequence[Cpt], n_classes: int) -> NDA
 def with_base_rate(part: Terms, base: NDArray[np.float64], parents: Sequence[int]) -> Terms:
     """Return terms, with the same sums, of which the last is the base rate of the classes; its group is ().
 
-    The term of the class variable's family then has only what the class's parents say. It is left out if the class has
-    no parents.
-
-    Parameters
-    ----------
-    part : Terms
-        As `terms` yields them.
-    base : float64 array, shape (C,)
-        As `base_rates` returns it.
-    parents : sequence of int
-        Parents of the class variable.
+    The term of the class variable's family then has only what the parents of the class say. It is left out if there are
+    none. `base` is as `base_rates` returns it.
     """
     last = max(i for group in part.groups for i in group)
     own = next(g for g, group in enumerate(part.groups) if last in group)

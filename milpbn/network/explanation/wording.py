@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from milpbn.data.dataset import Variable
 from milpbn.util.plurals import counted
+
+#: Begins every explanation of an average of networks.
+OF_AN_AVERAGE = (
+    "The probabilities are the mean of {count} networks' probabilities. Such a mean is no sum over families, so each "
+    "network is explained by itself."
+)
 
 
 def nats(value: float) -> str:
@@ -50,3 +57,11 @@ def bar(value: float, largest: float, width: int) -> str:
     """Return a bar that is as long as a value is large: ``+`` or ``-`` signs, at most `width` of them, padded."""
     share = 1.0 if not math.isfinite(value) else abs(value) / largest if largest else 0.0
     return (("+" if value > 0 else "-") * round(width * share)).ljust(width)
+
+
+def of_members(first: Iterable[str], members: Sequence[Any], shown: int) -> str:
+    """Return the text of an average: some lines, and below them what every network says of itself."""
+    lines = [*first, OF_AN_AVERAGE.format(count=len(members))]
+    for number, member in enumerate(members, start=1):
+        lines += [f"network {number}", member.to_text(shown)]
+    return "\n".join(lines)

@@ -21,19 +21,16 @@ from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.network.cpt import Cpt, padded_table
 from milpbn.network.structure import topological_order
 
+#: The axis of the rows of evidence, which is no variable's.
+_ROWS = -1
 #: What eliminating a variable does with its states.
 Reduction = Literal["sum", "max"]
 
 
 class Factor(NamedTuple):
-    """Logarithms of a function of some variables.
+    """Logarithms of a function of some variables, one function per row of evidence, or one for all rows.
 
-    Attributes
-    ----------
-    scope : tuple of int
-        The variables, in the order of the axes.
-    log : float64 array, shape (M or 1, states of each variable...)
-        One function per row of evidence, or one for all rows.
+    The axes, (M or 1, states of each variable...), are in the order of the scope.
     """
 
     scope: tuple[int, ...]
@@ -44,14 +41,8 @@ class Factor(NamedTuple):
 class Step:
     """What the elimination of a variable leaves behind.
 
-    Attributes
-    ----------
-    variable : int
-        The variable.
-    separator : tuple of int
-        The variables of its factors that are eliminated later.
-    log : float64 array, shape (M or 1, states of the variable, states of each variable of the separator...)
-        The product of its factors, in logarithms.
+    The separator is the set of the variables of its factors that are eliminated later. The product of its factors, in
+    logarithms, has the shape (M or 1, states of the variable, states of each variable of the separator...).
     """
 
     variable: int
@@ -61,19 +52,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class LogTable:
-    """The logarithms of a variable's probability table, with a position for unseen states.
+    """The logarithms of a variable's probability table in nats, with a position for unseen states.
 
-    Attributes
-    ----------
-    variable : int
-        The variable.
-    axes : tuple of int
-        The variables of the axes, the class last.
-    n_states : tuple of int
-        Numbers of their states. The axes of features have one position more, the last one: there the factor of the
-        variable itself is 1, and the row given an unseen state of a parent is uniform.
-    log : float64 array
-        In nats.
+    The class has the last of the `axes`. Those of features have one position more than `n_states`, the last one: there
+    the factor of the variable itself is 1, and the row given an unseen state of a parent is uniform.
     """
 
     variable: int
@@ -99,11 +81,9 @@ def factors_of(tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArra
 
     Parameters
     ----------
-    tables : sequence of LogTable
-        Of the network, or of those variables of it that matter.
     codes : intp array, shape (M, V)
-        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an unseen
-        state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
+        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an
+        unseen state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
     free : bool array, shape (V,)
         The variables that keep an axis.
     """
@@ -134,14 +114,10 @@ def eliminate(
     reduction: Reduction = "sum",
     keep: bool = True,
 ) -> tuple[list[Step], list[Factor]]:
-    """Eliminate variables, and return the steps and the factors over the others.
+    """Eliminate variables in this order, and return the steps and the factors over the others.
 
     Parameters
     ----------
-    factors : sequence of Factor
-        Of `factors_of`.
-    order : sequence of int
-        The variables to eliminate.
     codes : intp array, shape (M, V)
         A variable of `order` is summed over its states in rows where it is `MISSING`, and has its state in the others.
     n_states : mapping from variable to int
@@ -178,12 +154,22 @@ def eliminate(
     return steps, rest
 
 
+def aligned(values: NDArray[np.float64], own: Sequence[int], scope: Sequence[int]) -> NDArray[np.float64]:
+    """Return an array with one axis per variable of `own` with one per variable of a scope; others have length 1."""
+    lengths = dict(zip(own, values.shape, strict=True))
+    return values.transpose([own.index(v) for v in scope if v in lengths]).reshape(
+        [lengths.get(v, 1) for v in scope]
+    )
+
+
+def marginal(joint: NDArray[np.float64], own: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
+    """Return the sums of a joint distribution of the variables `own` with one axis per kept variable, in this order."""
+    summed = joint.sum(axis=tuple(k for k, v in enumerate(own) if v not in kept))
+    return aligned(summed, [v for v in own if v in kept], kept)
+
+
 def _aligned(factor: Factor, scope: Sequence[int]) -> NDArray[np.float64]:
-    """Return a factor's array with one axis per variable of a scope; those that it lacks have length 1."""
-    place = {v: 1 + k for k, v in enumerate(factor.scope)}
-    array = factor.log.transpose(0, *(place[v] for v in scope if v in place))
-    lengths = iter(array.shape[1:])
-    return array.reshape(len(array), *(next(lengths) if v in place else 1 for v in scope))
+    return aligned(factor.log, (_ROWS, *factor.scope), (_ROWS, *scope))
 
 
 def _product(logs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -243,10 +229,7 @@ def marginals(steps: Sequence[Step]) -> dict[int, NDArray[np.float64]]:
         if step.separator:
             holder = steps[min(place[u] for u in step.separator)]
             scope = (holder.variable, *holder.separator)
-            others = tuple(k for k, u in enumerate(scope) if u not in step.separator)
-            inside = [u for u in scope if u in step.separator]
-            above = joints[holder.variable].sum(axis=others)
-            joint = joint * np.transpose(above, [inside.index(u) for u in step.separator])
+            joint = joint * marginal(joints[holder.variable], scope, step.separator)
         joints[step.variable] = joint
         own = joint.sum(axis=tuple(range(1, joint.ndim)))
         found[step.variable] = own / own.sum()
@@ -258,14 +241,8 @@ def draw(
 ) -> NDArray[np.intp]:
     """Return rows of states of all variables, shape (M, V): drawn, or the most probable ones without a generator.
 
-    Parameters
-    ----------
-    steps : sequence of Step
-        All steps of one row of evidence; of reduction "sum" with a generator, else of "max".
-    codes : intp array, shape (M, V)
-        The rows to fill in; variables without a step keep their states.
-    generator : Generator or None
-        Of the random numbers.
+    The steps are all those of one row of evidence, of reduction "sum" with a generator, else of "max". Variables
+    without a step keep their states in `codes`, shape (M, V).
     """
     filled = codes.copy()
     for step in reversed(steps):
@@ -279,16 +256,9 @@ def draw(
 
 
 def draw_forward(cpts: Sequence[Cpt], codes: NDArray[np.intp], generator: np.random.Generator) -> None:
-    """Draw the variables that are still `MISSING` in rows of states from their tables, parents first, in place.
+    """Draw the variables that are still `MISSING` in rows, shape (M, V), from their tables, parents first, in place.
 
-    Parameters
-    ----------
-    cpts : sequence of Cpt, length V
-        The tables of an acyclic graph.
-    codes : intp array, shape (M, V)
-        The rows; all of them lack the same variables, none of which has a descendant with a state.
-    generator : Generator
-        Of the random numbers.
+    All rows lack the same variables, none of which has a descendant with a state. The graph is acyclic.
     """
     order = topological_order([cpt.parents for cpt in cpts])
     assert order is not None

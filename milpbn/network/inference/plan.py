@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import LogTable, extended_variables
+from milpbn.network.inference.elimination import (
+    Factor,
+    LogTable,
+    Reduction,
+    Step,
+    eliminate,
+    extended_variables,
+    factors_of,
+)
 from milpbn.network.structure import topological_order
 from milpbn.util.graphs import with_ancestors
 from milpbn.util.memory import format_bytes, require_memory
+from milpbn.util.plurals import counted
 
 #: Most numbers in the factors of one question, 2 GiB of float64.
 MOST_NUMBERS = 2**28
@@ -32,17 +41,9 @@ _MOST_BITS = 60
 
 @dataclass(frozen=True)
 class Order:
-    """An elimination order with its costs.
+    """An elimination order with its costs: the numbers in its largest factor, and the total of all its factors.
 
-    Attributes
-    ----------
-    variables : tuple of int
-        The variables to eliminate, the first one first.
-    largest : float
-        Numbers in the largest factor.
-    total : float
-        Numbers in all factors from which a variable is eliminated. Both are infinite if a factor has more than 2**60
-        numbers; no further order is sought then.
+    Both are infinite if a factor has more than 2**60 numbers; no further order is sought then.
     """
 
     variables: tuple[int, ...]
@@ -59,14 +60,8 @@ def elimination_order(
     the one that makes the fewest new neighbours. So the features of a tree given the class are eliminated from the
     leaves, and no factor has more variables than a family. A best order of any graph is NP-hard to find.
 
-    Parameters
-    ----------
-    scopes : iterable of collections of int
-        The variables of each factor.
-    sizes : mapping from variable to int
-        Numbers of states of all variables in `scopes`.
-    last : sequence of int
-        Variables that stay: they count as neighbours, but are not eliminated.
+    Scopes are the variables of each factor, sizes the numbers of states of all of them. The variables `last` count as
+    neighbours, but are not eliminated.
     """
     graph: dict[int, set[int]] = {v: set() for v in sizes}
     for scope in scopes:
@@ -140,16 +135,9 @@ def _greedy(
 class EliminationPlan:
     """How to answer a question about rows of evidence.
 
-    Attributes
-    ----------
-    tables : tuple of LogTable
-        The tables that the answer depends on.
-    free : bool array, shape (V,)
-        Variables with an axis; the others have a state in every row.
-    order : Order
-        The order in which free variables are eliminated, with its costs per row.
-    n_states : dict of int to int
-        Numbers of states of the free variables.
+    The answer depends on these tables. Variables that are `free`, bool array of shape (V,), have an axis; the others
+    have a state in every row. `n_states` has the numbers of states of the free ones. The costs of the order are per
+    row.
     """
 
     tables: tuple[LogTable, ...]
@@ -157,17 +145,43 @@ class EliminationPlan:
     order: Order
     n_states: dict[int, int]
 
+    def eliminate(
+        self, codes: NDArray[np.intp], reduction: Reduction = "sum", *, keep: bool = False
+    ) -> tuple[list[Step], list[Factor]]:
+        """Eliminate the free variables of rows of evidence, shape (M, V); see `elimination.eliminate`."""
+        factors = factors_of(self.tables, codes, self.free)
+        return eliminate(factors, self.order.variables, codes, self.n_states, reduction=reduction, keep=keep)
+
+    def require_room(self, names: Sequence[str]) -> None:
+        """Check that the factors, for one row of evidence, fit into memory.
+
+        Raises
+        ------
+        InputError
+            If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
+        """
+        needed = self.order.total
+        if needed < _SMALL:
+            return
+        remedy = "give values of more variables, or use a structure with fewer parents (max_parents)"
+        hidden = counted(len(self.order.variables), "variable") + " without a value"
+        if self.order.variables:
+            hidden += f", such as {names[self.order.variables[0]]!r}"
+        if needed > MOST_NUMBERS:
+            size = (
+                f"of {format_bytes(needed * 8)}"
+                if np.isfinite(needed)
+                else "larger than any machine's memory"
+            )
+            raise InputError(
+                f"Exact inference over {hidden} would need tables {size} in this structure; the limit is "
+                f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
+            )
+        require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)
+
 
 class Planner:
-    """Plans questions to one network.
-
-    Parameters
-    ----------
-    cpts : sequence of Cpt
-        All tables; that of the class variable, whose index is V - 1, may be absent.
-    n_variables : int
-        Number of variables V.
-    """
+    """Plans questions to a network of `n_variables` variables; the table of the class, the last one, may be absent."""
 
     def __init__(self, cpts: Sequence[Cpt], n_variables: int) -> None:
         self.tables = [LogTable.of(cpt, n_variables - 1) for cpt in cpts]
@@ -183,7 +197,7 @@ class Planner:
         *,
         whole: bool = False,
     ) -> EliminationPlan:
-        """Return the plan of eliminating the free variables, except for the kept ones.
+        """Return the plan of eliminating the free variables, except for the kept ones, which the answer is about.
 
         Parameters
         ----------
@@ -191,8 +205,6 @@ class Planner:
             The rows of evidence.
         free : bool array, shape (V,)
             Variables that are missing in some row, or kept.
-        kept : sequence of int
-            Variables that the answer is about.
         whole : bool
             Whether every variable matters. Else those without known or kept descendants are left out, because their
             tables sum to 1. (In a graph with cycles they do not, and all stay.)
@@ -210,28 +222,3 @@ class Planner:
         scopes = [[v for v in table.axes if free[v]] for table in relevant]
         order = elimination_order(scopes, sizes, [v for v in kept if v in sizes])
         return EliminationPlan(tuple(relevant), free, order, n_states)
-
-
-def require_room(plan: EliminationPlan, names: Sequence[str]) -> None:
-    """Check that the factors of a plan, for one row of evidence, fit into memory.
-
-    Raises
-    ------
-    InputError
-        If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
-    """
-    needed = plan.order.total
-    if needed < _SMALL:
-        return
-    remedy = "give values of more variables, or use a structure with fewer parents (max_parents)"
-    n = len(plan.order.variables)
-    hidden = f"{n} variable{'s' * (n != 1)} without a value" + (
-        f", such as {names[plan.order.variables[0]]!r}" if n else ""
-    )
-    if needed > MOST_NUMBERS:
-        size = f"of {format_bytes(needed * 8)}" if np.isfinite(needed) else "larger than any machine's memory"
-        raise InputError(
-            f"Exact inference over {hidden} would need tables {size} in this structure; the limit is "
-            f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
-        )
-    require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)

@@ -23,12 +23,10 @@ from milpbn.network.inference.elimination import (
     Step,
     draw,
     draw_forward,
-    eliminate,
-    factors_of,
     marginals,
     total_log,
 )
-from milpbn.network.inference.plan import EliminationPlan, Planner, require_room
+from milpbn.network.inference.plan import EliminationPlan, Planner
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.util.validation import whole_number
 
@@ -171,7 +169,9 @@ class Queries:
             See `posterior`.
         """
         network = self._network()
-        n_samples = _positive(n_samples)
+        n_samples = whole_number("n_samples", n_samples)
+        if n_samples < 1:
+            raise InputError(f"n_samples must be at least 1, got {n_samples}.")
         codes = _codes(network, evidence)
         try:
             generator = np.random.default_rng(random_state)
@@ -208,13 +208,6 @@ _IMPOSSIBLE = (
     "The evidence has the probability 0 in this classifier, so that nothing follows from it; learn the classifier with "
     "smoothing, or leave out some of the evidence."
 )
-
-
-def _positive(n_samples: int) -> int:
-    n_samples = whole_number("n_samples", n_samples)
-    if n_samples < 1:
-        raise InputError(f"n_samples must be at least 1, got {n_samples}.")
-    return n_samples
 
 
 def _names(network: Network) -> list[str]:
@@ -255,9 +248,7 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
 
 def _left(network: Network, codes: NDArray[np.intp], kept: Sequence[int]) -> list[Factor]:
     """Sum out the variables without evidence but the kept ones, and return the factors that are left."""
-    plan = _plan(network, codes, kept, whole=False)
-    factors = factors_of(plan.tables, codes, plan.free)
-    return eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
+    return _plan(network, codes, kept, whole=False).eliminate(codes)[1]
 
 
 def _eliminated(
@@ -267,9 +258,7 @@ def _eliminated(
 
     Without `whole`, variables that have no descendant in the evidence are left out.
     """
-    plan = _plan(network, codes, [], whole=whole)
-    factors = factors_of(plan.tables, codes, plan.free)
-    steps, left = eliminate(factors, plan.order.variables, codes, plan.n_states, reduction=reduction)
+    steps, left = _plan(network, codes, [], whole=whole).eliminate(codes, reduction, keep=True)
     log = float(total_log(left)[0]) if left else 0.0
     if log == -np.inf:
         raise InputError(_IMPOSSIBLE)
@@ -279,7 +268,7 @@ def _eliminated(
 def _plan(network: Network, codes: NDArray[np.intp], kept: Sequence[int], *, whole: bool) -> EliminationPlan:
     planner = Planner(network.cpts, len(network.variables))
     plan = planner.plan(codes, codes[0] == MISSING, kept, whole=whole)
-    require_room(plan, _names(network))
+    plan.require_room(_names(network))
     return plan
 
 

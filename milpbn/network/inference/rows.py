@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING
 from milpbn.network.cpt import Cpt, class_log_joint
-from milpbn.network.inference.elimination import eliminate, factors_of, total_log
-from milpbn.network.inference.plan import EliminationPlan, Planner, require_room
+from milpbn.network.inference.elimination import total_log
+from milpbn.network.inference.plan import EliminationPlan, Planner
 from milpbn.network.structure import Structure
 
 #: Numbers in the factors of the rows that are computed together; at most 128 MB of float64 exist at the same time.
@@ -64,20 +64,13 @@ def log_joint_of_rows(
     rows[:, -1] = MISSING
     log_joint = np.empty((len(rows), n_classes))
     for chosen, plan in _plans(rows, cpts):
-        require_room(plan, names)
+        plan.require_room(names)
         step = int(_NUMBERS / max(1.0, plan.order.total)) or 1
         for start in range(0, len(chosen), step):
             part = chosen[start : start + step]
-            log_joint[part] = _of_block(rows[part], plan)
+            log_joint[part] = total_log(plan.eliminate(rows[part])[1], (codes.shape[1] - 1,))
     found[incomplete] = log_joint
     return found
-
-
-def _of_block(codes: NDArray[np.intp], plan: EliminationPlan) -> NDArray[np.float64]:
-    class_index = codes.shape[1] - 1
-    factors = factors_of(plan.tables, codes, plan.free)
-    _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
-    return total_log(left, (class_index,))
 
 
 def _plans(

@@ -6,7 +6,6 @@ Every fold has an offset of its own, from generative tables that were fitted to 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,8 +15,8 @@ from scipy.optimize import minimize_scalar
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
 from milpbn.network.cpt import class_log_joint, log_cpts
-from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss
-from milpbn.network.parameters.design import Design, DistinctRows
+from milpbn.network.parameters.conditional import Design, DistinctRows, Stopped, fit_deviations, log_loss
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
@@ -33,49 +32,23 @@ PATIENCE = 2
 TOLERANCE = 1e-3
 #: Largest temperature factor.
 LARGEST_FACTOR = 10.0
+#: Notes of a record.
+GENERATIVE = (
+    "On held-out rows no other parameters were better than the generative ones, which the classifier has."
+)
+CUT_SHORT = "The time limit ended the choice of kappa and strength before all values were tried."
 
 
 class Fold(NamedTuple):
-    """One fold: training and held-out rows, and the generative log-joint of both.
+    """Training and held-out rows of a fold, and the generative log-joint of both.
 
-    Attributes
-    ----------
-    train, held_out : DistinctRows
-        Distinct rows.
-    train_joint, held_out_joint : float64 arrays, shapes (U, C)
-        Log-joint in nats, from tables of the training rows.
+    The log-joints, shapes (U, C), are in nats, from tables of the training rows.
     """
 
     train: DistinctRows
     held_out: DistinctRows
     train_joint: NDArray[np.float64]
     held_out_joint: NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class HeldOutChoice:
-    """What the held-out rows chose.
-
-    Attributes
-    ----------
-    kappa : float
-        Share of the generative log-joint.
-    strength : float or None
-        Strength of the penalty; None for no deviations at all.
-    log_loss, generative_log_loss : float
-        Mean held-out log-loss in nats, of the choice and of generative parameters.
-    folds : int
-        Number of folds.
-    complete : bool
-        Whether all values were tried; False if the choice was stopped before.
-    """
-
-    kappa: float
-    strength: float | None
-    log_loss: float
-    generative_log_loss: float
-    folds: int
-    complete: bool = True
 
 
 def generative_log_joint(
@@ -108,7 +81,7 @@ def _weight(folds: Sequence[Fold]) -> float:
     return sum(f.held_out.weight for f in folds)
 
 
-def choose_temperature(folds: Sequence[Fold]) -> HeldOutChoice:
+def choose_temperature(folds: Sequence[Fold]) -> ParameterFit:
     """Return the factor on the log-joint with the smallest held-out log-loss, a convex function of it."""
     weight = _weight(folds)
 
@@ -116,12 +89,29 @@ def choose_temperature(folds: Sequence[Fold]) -> HeldOutChoice:
         return sum(log_loss(factor * f.held_out_joint, f.held_out.weights) for f in folds) / weight
 
     found = minimize_scalar(loss, bounds=(0.0, LARGEST_FACTOR), method="bounded", options={"xatol": 1e-6})
-    return HeldOutChoice(
-        kappa=float(found.x),
-        strength=None,
-        log_loss=float(found.fun),
-        generative_log_loss=generative_loss(folds),
-        folds=len(folds),
+    return _record("temperature", float(found.x), None, float(found.fun), generative_loss(folds), len(folds))
+
+
+def _record(
+    method: str,
+    kappa: float,
+    strength: float | None,
+    loss: float,
+    generative_loss: float,
+    folds: int,
+    complete: bool = True,
+) -> ParameterFit:
+    """Return the record of a choice; it has no kappa where the generative parameters were the best."""
+    generative = strength is None and kappa == 1.0
+    return ParameterFit(
+        method=method,
+        fitted=not generative,
+        kappa=None if generative else kappa,
+        strength=strength,
+        held_out_log_loss=loss,
+        generative_log_loss=generative_loss,
+        folds=folds,
+        note=" ".join([GENERATIVE] * generative + [CUT_SHORT] * (not complete)),
     )
 
 
@@ -130,12 +120,7 @@ def _simplest(
 ) -> tuple[float, float, float]:
     """Return the best kappa, the largest strength that is within one standard error of its best, and the mean loss.
 
-    Parameters
-    ----------
-    tried : mapping of (kappa, strength) to float64 array, shape (folds,)
-        Held-out log-losses.
-    weights : float64 array, shape (folds,)
-        Weights of the held-out rows.
+    `tried` has held-out log-losses, shape (folds,), by kappa and strength; the weights are those of the held-out rows.
     """
     means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
     best = min(means, key=means.__getitem__)
@@ -150,13 +135,13 @@ def _simplest(
 
 def choose_kappa(
     folds: Sequence[Fold],
+    method: str,
     kappas: Sequence[float],
     n_columns: int,
     *,
-    with_generative: bool,
     stopping: Callable[[], bool],
     report: Callable[[str], None] = lambda line: None,
-) -> HeldOutChoice:
+) -> ParameterFit:
     """Return kappa and strength by log-loss on held-out rows: the best kappa, with the strongest of the good penalties.
 
     For every kappa the strengths fall along `STRENGTHS`; each fit of a fold starts from its fit for the previous
@@ -164,33 +149,14 @@ def choose_kappa(
     than the best by more than one standard error of the difference over the folds: the structure was chosen with the
     held-out rows, too, so that their loss is too small where the penalty is weak.
 
-    Parameters
-    ----------
-    folds : sequence of Fold
-        Return value of `make_folds`.
-    kappas : sequence of float
-        Values to try, in this order.
-    n_columns : int
-        Number K of joint states.
-    with_generative : bool
-        Whether generative parameters without deviations are among the choices.
-    stopping : callable
-        Ends the choice; what was tried on all folds by then counts.
-    report : callable
-        Called with a line after every value.
-
-    Returns
-    -------
-    HeldOutChoice
-
-    Raises
-    ------
-    Stopped
-        If nothing was tried on all folds by then.
+    Under ``hybrid`` generative parameters without deviations are among the choices. There are K = `n_columns` joint
+    states. If `stopping` ends the choice, what was tried on all folds by then counts, and `Stopped` is raised if that
+    is nothing. `report` is called with a line after every value.
     """
     weights = np.array([f.held_out.weight for f in folds])
     generative = _losses([f.held_out_joint for f in folds], folds)
-    tried = {(1.0, np.inf): generative} if with_generative else {}
+    tried = {(1.0, np.inf): generative} if method == "hybrid" else {}
+    untried = len(tried)
     complete = True
     try:
         for kappa in kappas:
@@ -215,18 +181,13 @@ def choose_kappa(
                 if idle == PATIENCE:
                     break
     except Stopped:
-        if len(tried) == with_generative:
+        if len(tried) == untried:
             raise
         complete = False
     kappa, strength, loss = _simplest(tried, weights)
-    return HeldOutChoice(
-        kappa=kappa,
-        strength=strength if np.isfinite(strength) else None,
-        log_loss=loss,
-        generative_log_loss=float(np.average(generative, weights=weights)),
-        folds=len(folds),
-        complete=complete,
-    )
+    deviating = strength if np.isfinite(strength) else None
+    before = float(np.average(generative, weights=weights))
+    return _record(method, kappa, deviating, loss, before, len(folds), complete)
 
 
 def _losses(scores: Sequence[NDArray[np.float64]], folds: Sequence[Fold]) -> NDArray[np.float64]:

@@ -21,16 +21,9 @@ METHODS: Mapping[str, str] = {
 class ParameterMethod:
     """One of `METHODS`, with or without its values.
 
-    Attributes
-    ----------
-    name : str
-        The name in `METHODS`.
-    kappa : float or None
-        Given share of the generative log-joint, from 0 to 1, or factor of it under ``temperature``; None if folds
-        choose.
-    strength : float or None
-        Given strength of the penalty; None if folds choose, or if there are no deviations from the share of the
-        generative log-joint.
+    `kappa` is the given share of the generative log-joint, from 0 to 1, or its factor under ``temperature``; None if
+    folds choose. `strength` is that of the penalty; None if folds choose, or if there are no deviations from the share
+    of the generative log-joint.
     """
 
     name: str

@@ -27,10 +27,10 @@ from scipy.optimize import OptimizeResult, minimize
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import eliminate, factors_of, total_log
-from milpbn.network.inference.plan import Planner, require_room
+from milpbn.network.inference.elimination import marginal, total_log
+from milpbn.network.inference.plan import Planner
 from milpbn.network.parameters.conditional import MEMORY
-from milpbn.network.parameters.normalised import spread, upward
+from milpbn.network.parameters.normalised import upward
 from milpbn.network.structure import Structure
 
 #: Largest number of iterations of the solver.
@@ -48,29 +48,22 @@ def nearest(
 ) -> list[Cpt]:
     """Return weights with the same posteriors whose normalised tables are nearest to the generative ones.
 
+    They have the summands of the last iteration if `stopping`, asked after each, returned True, and none if the
+    distribution of the class's parents would need too much memory.
+
     Parameters
     ----------
-    structure : Structure
+    structure, weights
         As for `milpbn.network.parameters.normalised.normalised`.
-    weights : sequence of Cpt, length V
-        Tables of finite weights in nats, as for `milpbn.network.parameters.normalised.normalised`.
     generative : sequence of Cpt, length V
         Logarithms of the generative tables of the same structure.
-    stopping : callable
-        Asked after every iteration.
-
-    Returns
-    -------
-    list of Cpt, length V
-        Arguments of `normalised`. They have the summands of the last iteration if `stopping` returned True, and none if
-        the distribution of the class's parents would need too much memory.
     """
     try:
         families = _Families(structure, generative)
     except InputError:
         return list(weights)
     logs = [cpt.table for cpt in weights]
-    goal = np.concatenate([np.zeros(0), *map(np.ravel, families.feature_margins(generative))])
+    goal = families.margins([cpt.table for cpt in generative])
     if not goal.size:
         return list(weights)
     scale = 1.0 / np.sqrt(np.maximum(goal, np.finfo(np.float64).tiny))
@@ -99,12 +92,8 @@ def nearest(
 class _Families:
     """The families with the class, in an order in which margins pass from one to the next.
 
-    Parameters
-    ----------
-    structure : Structure
-        As for `nearest`.
-    generative : sequence of Cpt, length V
-        Logarithms of tables; those of the ancestors of the class give the distribution of its parents.
+    Of the generative tables, given as logarithms, those of the ancestors of the class tell the distribution of its
+    parents.
     """
 
     def __init__(self, structure: Structure, generative: Sequence[Cpt]) -> None:
@@ -113,13 +102,10 @@ class _Families:
         self._position = {i: rank for rank, i in enumerate(self._order)}
         #: Features with a summand: the class is among their parents, the last one of them.
         self._members = [i for i in self._order if self._target in structure.parents[i]]
-        self._shapes = [self._without_class(generative[i].table.shape) for i in self._members]
+        shapes = (generative[i].table.shape for i in self._members)
+        self._shapes = [(*shape[:-2], shape[-1]) for shape in shapes]
         self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
         self._above = _distribution(generative, structure.parents[self._target], structure.names)
-
-    @staticmethod
-    def _without_class(shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:-2], shape[-1])
 
     def added(
         self, logs: Sequence[NDArray[np.float64]], summands: NDArray[np.float64]
@@ -136,41 +122,28 @@ class _Families:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the mean of the log-sum over the states of the class's parents, and its gradient: the margins."""
         tables, sums = upward(self._structure, self._order, self.added(logs, summands))
-        margins = self._margins(tables)
-        return float((self._above * sums).sum()), np.concatenate([margin.ravel() for margin in margins])
+        return float((self._above * sums).sum()), self.margins(tables)
 
-    def feature_margins(self, tables: Sequence[Cpt]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the joint states of each family without the class."""
-        return self._margins([cpt.table for cpt in tables])
-
-    def _margins(self, tables: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Pass the probabilities of parents from each family to the next; tables are logarithms."""
+    def margins(self, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the probabilities of the joint states of each family without the class; tables are logarithms."""
         parents = self._structure.parents
         joint = {self._target: self._above[..., np.newaxis] * np.exp(tables[self._target])}
         for i in self._members:
             host = max(parents[i], key=self._position.__getitem__)
-            axes = (*parents[host], host)
-            others = tuple(a for a, j in enumerate(axes) if j not in parents[i])
-            inside = [j for j in axes if j in parents[i]]
-            given = spread(joint[host].sum(axis=others), inside, parents[i])
+            given = marginal(joint[host], (*parents[host], host), parents[i])
             joint[i] = given[..., np.newaxis] * np.exp(tables[i])
-        return [joint[i].sum(axis=-2) for i in self._members]
+        return np.concatenate([np.zeros(0), *(joint[i].sum(axis=-2).ravel() for i in self._members)])
 
 
 def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:
     """Return the joint distribution of some variables under logarithms of tables, one axis per variable.
 
-    Raises
-    ------
-    InputError
-        If it would need too much memory.
+    `InputError` if it would need too much memory.
     """
     if not variables:
         return np.ones(())
     codes = np.full((1, len(logs)), MISSING, dtype=np.intp)
     cpts = [replace(cpt, table=np.exp(cpt.table)) for cpt in logs]
     plan = Planner(cpts, len(cpts)).plan(codes, codes[0] == MISSING, variables)
-    require_room(plan, names)
-    factors = factors_of(plan.tables, codes, plan.free)
-    left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
-    return np.asarray(np.exp(total_log(left, variables)[0]))
+    plan.require_room(names)
+    return np.asarray(np.exp(total_log(plan.eliminate(codes)[1], variables)[0]))

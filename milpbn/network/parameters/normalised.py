@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.network.cpt import Cpt
+from milpbn.network.inference.elimination import aligned
 from milpbn.network.structure import Structure
 from milpbn.util.graphs import with_ancestors
 
@@ -31,6 +32,8 @@ SMALLEST_LOG = -700.0
 def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None:
     """Return probability tables whose posteriors are those of log-linear weights, up to rounding.
 
+    None if a probability would be below e^-700, and its logarithm inaccurate.
+
     Parameters
     ----------
     structure : Structure
@@ -38,16 +41,6 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
     weights : sequence of Cpt, length V
         Tables of finite weights in nats instead of probabilities. Those of features without the class as a parent
         have no part in the posterior; they must be logarithms of probabilities.
-
-    Returns
-    -------
-    list of Cpt, length V, or None
-        None if a probability would be below e^-700, and its logarithm inaccurate.
-
-    Raises
-    ------
-    ValueError
-        If the structure is another one.
     """
     order = structure.topological_order()
     logs = upward(structure, order, [cpt.table for cpt in weights])[0]
@@ -59,16 +52,9 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
 def upward(
     structure: Structure, order: Sequence[int], logs: Sequence[NDArray[np.float64]]
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Normalise log-linear weights from children to parents.
+    """Normalise log-linear weights, in nats and the shapes of the tables, from children to parents; see `normalised`.
 
-    Parameters
-    ----------
-    structure : Structure
-        As for `normalised`.
-    order : sequence of int, length V
-        The variables, parents before children.
-    logs : sequence of float64 array, length V
-        The weights in nats, in the shapes of the tables. They are not changed.
+    The order of the variables has parents before children.
 
     Returns
     -------
@@ -76,11 +62,6 @@ def upward(
         Logarithms of the probability tables.
     sums : float64 array, shape (states of each parent of the class...)
         Logarithm of the sum over the class, and so over all its descendants, for each state of its parents.
-
-    Raises
-    ------
-    ValueError
-        If the structure is another one.
     """
     target = len(structure.names) - 1
     position = {i: rank for rank, i in enumerate(order)}
@@ -89,30 +70,14 @@ def upward(
         parents = structure.parents[i]
         if i != target and target not in parents:
             continue
-        sums = _log_sums(tables[i])
+        top = tables[i].max(axis=-1)
+        sums = np.asarray(top + np.log(np.exp(tables[i] - top[..., np.newaxis]).sum(axis=-1)))
         tables[i] = tables[i] - sums[..., np.newaxis]
         if i == target:
             break
         host = max(parents, key=position.__getitem__)
-        axes = (*structure.parents[host], host)
-        if not set(parents) <= set(axes):
-            raise ValueError(
-                f"the family of {structure.names[host]!r} lacks a parent of {structure.names[i]!r}"
-            )
-        tables[host] = tables[host] + spread(sums, parents, axes)
+        tables[host] = tables[host] + aligned(sums, parents, (*structure.parents[host], host))
     return tables, sums
-
-
-def _log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log sum exp over the last axis; all logarithms are finite."""
-    top = logs.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(logs - top[..., np.newaxis]).sum(axis=-1)))
-
-
-def spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int]) -> NDArray[np.float64]:
-    """Return values with one axis per variable of `own` as an array that broadcasts over the variables `axes`."""
-    order = [own.index(j) for j in axes if j in own]
-    return values.transpose(order).reshape([values.shape[own.index(j)] if j in own else 1 for j in axes])
 
 
 def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
@@ -128,27 +93,22 @@ def completed(
     """Add the arcs that `normalised` needs: from the class to its grandchildren, and between parents of one child.
 
     All added arcs follow one order, in which the ancestors of the class come first, then the class, then the other
-    variables; so no cycle can arise.
+    variables; so no cycle can arise. Their tables may have `MAX_ENTRIES` entries in all.
 
     None are needed under the condition of Roos et al. (2005), Theorem 3: the parents of every feature that has the
     class among them are adjacent to each other. Two parents of the class need not be, as its own table holds both.
 
     Parameters
     ----------
-    structure : Structure
-        Any structure.
-    n_states : sequence of int, length V
-        Number of states of every variable; the tables of the added arcs may have `MAX_ENTRIES` entries in all.
     objection : callable, optional
-        Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C -> X", or
-        None.
+        Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C ->
+        X", or None.
 
     Returns
     -------
     completed : Structure
         With the added arcs; the structure itself where none are needed, or where they would not suffice.
-    added : list of (int, int)
-        The added arcs as (parent, child).
+    added : list of (parent, child)
     reason : str or None
         Why tables cannot hold the weights, even with more arcs, as a clause; None if they can.
     """

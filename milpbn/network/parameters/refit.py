@@ -1,27 +1,30 @@
-"""Fits the parameters of a structure by one of the methods, within a time limit."""
+"""Fits the parameters of a structure: by one of the methods within a time limit, or for all values of a method."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt, fit_cpts, log_cpts, require_match, require_states
-from milpbn.network.parameters.conditional import Stopped, fit_deviations
-from milpbn.network.parameters.design import Design
+from milpbn.network.parameters.conditional import Design, DistinctRows, Stopped, fit_deviations
 from milpbn.network.parameters.folds import (
     KAPPAS,
+    STRENGTHS,
     choose_kappa,
     choose_temperature,
     generative_log_joint,
     make_folds,
 )
+from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.nearest import nearest
 from milpbn.network.parameters.normalised import completed, normalised, widened
@@ -35,23 +38,16 @@ from milpbn.util.threads import library_threads
 CHOICE_SHARE = 0.7
 #: Accuracy of the fit to all rows; see `fit_deviations`.
 TOLERANCE = 1e-6
-#: Notes of a record.
-GENERATIVE = (
-    "On held-out rows no other parameters were better than the generative ones, which the classifier has."
-)
-CUT_SHORT = "The time limit ended the choice of kappa and strength before all values were tried."
+#: Values of kappa on a path, by method; under ``hybrid`` the most useful ones first, as the time may end the path.
+PATH_KAPPAS: Mapping[str, Sequence[float]] = {
+    "cll": (0.0,),
+    "hybrid": (0.5, 0.25, 0.75, 0.0, 1.0),
+    "temperature": (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2),
+}
 
 
 class Until(NamedTuple):
-    """How long a fit may go on.
-
-    Attributes
-    ----------
-    deadline : float or None
-        `time.monotonic` value at which to give up; None without one.
-    interrupted : callable
-        Asked often; True means to give up.
-    """
+    """How long a fit may go on: until a `time.monotonic` value, or until the user interrupts it."""
 
     deadline: float | None = None
     interrupted: Callable[[], bool] = lambda: False
@@ -79,19 +75,17 @@ def refit_classifier(
     Parameters
     ----------
     classifier : Classifier
-        Structure, smoothing and provenance; also its parameters where no others can be fitted. Without smoothing they
-        are kept, except under ``ml``. Its structure may get more arcs (`ParameterFit.added_arcs`).
+        Structure, smoothing and provenance; also its parameters where no others can be fitted. Without smoothing
+        they are kept, except under ``ml``. Its structure may get more arcs (`ParameterFit.added_arcs`).
     data : Dataset
         Training samples, without unknown values.
     method : str
-        What `milpbn.network.parameters.method.ParameterMethod.parse` reads: a name, or a name with kappa and strength,
-        which are then not chosen by folds.
+        What `milpbn.network.parameters.method.ParameterMethod.parse` reads: a name, or a name with kappa and
+        strength, which are then not chosen by folds.
     objection : callable, optional
         Says why a structure with added arcs breaks a constraint; see `completed`.
     random_state : int
         Seed of the folds.
-    until : Until
-        When to give up.
     report : callable
         Called with lines about the progress.
     before : str
@@ -104,10 +98,10 @@ def refit_classifier(
     """
     begun, how, abandoned = time.monotonic(), ParameterMethod.parse(method), threading.Event()
     limit = until._replace(interrupted=lambda: abandoned.is_set() or until.interrupted())
-    fit = _Fit(classifier, data, how, objection, random_state, limit, report)
+    fit = partial(_fitted, classifier, data, how, objection, random_state, limit, report)
     found = None
     try:
-        found = within(fit.run, limit.over, name="milpbn-parameters")
+        found = within(fit, limit.over, name="milpbn-parameters")
         record = give_up(how.name, before, interrupted=until.interrupted()) if found is None else found[1]
     except Stopped:
         record = give_up(how.name, before, interrupted=until.interrupted())
@@ -128,125 +122,189 @@ class _NotFitted(Exception):  # noqa: N818  # no error: the previous parameters 
     """Raised if no parameters can be fitted; the text is the reason, a clause."""
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A fit of the parameters of a classifier's structure; the attributes are parameters of `refit_classifier`."""
+class _LogLinear:
+    """The families with the class as a log-linear model, and the tables that hold its weights.
 
-    classifier: Classifier
-    data: Dataset
-    method: ParameterMethod
-    objection: Callable[[Structure], str | None] | None
-    random_state: int
-    until: Until
-    report: Callable[[str], None]
+    `_NotFitted` is raised if no tables can hold them. Rows of weight 0 have no part.
+    """
 
-    @property
-    def structure(self) -> Structure:
-        """The classifier's structure."""
-        return self.classifier.structure
-
-    @property
-    def prior(self) -> Prior:
-        """The prior of the generative parameters."""
-        return Prior(self.classifier.smoothing, self.classifier.smoothing_towards)
-
-    def run(self) -> tuple[Classifier, ParameterFit]:
-        """Return the classifier with other parameters, and how they were fitted."""
-        begun, data = time.monotonic(), self.data
-        require_match(data, self.structure)
-        require_states(data)
-        if self.method.name == "ml":
-            return self._generative(), ParameterFit()
-        whole, added = self._completed()
-        if self.until.over():
-            raise Stopped
-        rows = np.flatnonzero(data.weights > 0)
-        used = data if len(rows) == data.n_samples else data.take(rows)
-        with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
-            weights, record = self._weights(used, begun)
-            cpts = self._tables(widened(weights, whole, used.n_states), whole, used)
-        if not record.fitted:
-            return self._generative(), record
-        names = self.structure.names
-        record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in added))
-        return replace(self.classifier, structure=whole, cpts=cpts), record
-
-    def _generative(self) -> Classifier:
-        return replace(self.classifier, cpts=tuple(fit_cpts(self.data, self.structure, *self.prior)))
-
-    def _completed(self) -> tuple[Structure, list[tuple[int, int]]]:
-        """Return the structure whose tables hold the parameters, and the arcs that it has in addition."""
-        if not self.prior.smoothing > 0:
+    def __init__(
+        self, classifier: Classifier, data: Dataset, objection: Callable[[Structure], str | None] | None
+    ) -> None:
+        if not classifier.smoothing > 0:
             raise _NotFitted("without smoothing some probabilities may be 0, and their logarithms infinite")
-        whole, added, reason = completed(self.structure, self.data.n_states, self.objection)
+        self.structure = classifier.structure
+        self.prior = Prior(classifier.smoothing, classifier.smoothing_towards)
+        self.whole, self.added, reason = completed(self.structure, data.n_states, objection)
         if reason is not None:
             raise _NotFitted(
                 f"probability tables cannot hold the fitted parameters of this structure: {reason}"
             )
-        return whole, added
+        rows = np.flatnonzero(data.weights > 0)
+        self.data = data if len(rows) == data.n_samples else data.take(rows)
 
-    def _weights(self, data: Dataset, begun: float) -> tuple[list[Cpt], ParameterFit]:
-        """Choose by folds unless the values are given, fit to all rows, and return the weights of the families."""
-        design = Design(data, self.structure)
-        if self.method.given:
-            kappa, strength = self.method.kappa, self.method.strength
-            record = ParameterFit(method=self.method.name, fitted=True, kappa=kappa, strength=strength)
+    @cached_property
+    def design(self) -> Design:
+        """The indicators of the families' joint states."""
+        return Design(self.data, self.structure)
+
+    @cached_property
+    def _rows(self) -> tuple[DistinctRows, NDArray[np.float64]]:
+        rows = self.design.rows(self.data)
+        return rows, generative_log_joint(rows, self.data, self.structure, self.prior)
+
+    @cached_property
+    def _logs(self) -> list[Cpt]:
+        return log_cpts(self.data, self.structure, *self.prior)
+
+    def origin(self) -> NDArray[np.float64]:
+        """Return deviations of 0, shape (K, C)."""
+        return np.zeros((self.design.n_columns, self.data.n_classes))
+
+    def deviations(
+        self,
+        kappa: float,
+        strength: float,
+        start: NDArray[np.float64],
+        tolerance: float,
+        stopping: Callable[[], bool],
+    ) -> NDArray[np.float64]:
+        """Return the deviations of all rows; see `fit_deviations`."""
+        rows, joint = self._rows
+        return fit_deviations(rows, kappa * joint, strength, start, tolerance=tolerance, stopping=stopping)
+
+    def tables(
+        self,
+        kappa: float,
+        deviations: NDArray[np.float64] | None,
+        stopping: Callable[[], bool],
+        joint: bool = True,
+    ) -> tuple[Cpt, ...] | None:
+        """Return the normalised tables of weights; None if a probability is too small for float64.
+
+        With `joint`, they are the nearest to the generative ones of all that have their posteriors.
+        """
+        weights = widened(self.design.tables(self._logs, kappa, deviations), self.whole, self.data.n_states)
+        if joint:
+            generative = log_cpts(self.data, self.whole, *self.prior)
+            weights = nearest(self.whole, weights, generative, stopping=stopping)
+        cpts = normalised(self.whole, weights)
+        return None if cpts is None else tuple(cpts)
+
+
+def _fitted(
+    classifier: Classifier,
+    data: Dataset,
+    method: ParameterMethod,
+    objection: Callable[[Structure], str | None] | None,
+    random_state: int,
+    until: Until,
+    report: Callable[[str], None],
+) -> tuple[Classifier, ParameterFit]:
+    """Return the classifier with other parameters, and how they were fitted; see `refit_classifier`."""
+    begun, structure = time.monotonic(), classifier.structure
+    require_match(data, structure)
+    require_states(data)
+    if method.name == "ml":
+        return _generative(classifier, data), ParameterFit()
+    model = _LogLinear(classifier, data, objection)
+    if until.over():
+        raise Stopped
+    with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
+        if method.given:
+            record = ParameterFit(
+                method=method.name, fitted=True, kappa=method.kappa, strength=method.strength
+            )
         else:
-            record = self._chosen(data, design, begun)
-        if self.until.over():
+            record = _chosen(model, method.name, random_state, until, begun, report)
+        if until.over():
             raise Stopped
-        kappa = 1.0 if record.kappa is None else record.kappa
-        deviations = None
+        kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
         if record.strength is not None:
-            rows = design.rows(data)
-            deviations = fit_deviations(
-                rows,
-                kappa * generative_log_joint(rows, data, self.structure, self.prior),
-                record.strength,
-                np.zeros((design.n_columns, data.n_classes)),
-                tolerance=TOLERANCE,
-                stopping=self.until.over,
-            )
-        return design.tables(log_cpts(data, self.structure, *self.prior), kappa, deviations), record
+            deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, until.over)
+        cpts = model.tables(kappa, deviations, until.over)
+    if cpts is None:
+        raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
+    if not record.fitted:
+        return _generative(classifier, data), record
+    names = structure.names
+    record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in model.added))
+    return replace(classifier, structure=model.whole, cpts=cpts), record
 
-    def _chosen(self, data: Dataset, design: Design, begun: float) -> ParameterFit:
-        """Return kappa and strength that the folds choose; no fit where generative parameters are the best."""
-        if data.n_samples < 2:
-            raise _NotFitted("folds need at least two rows with a weight above 0")
-        folds = make_folds(data, self.structure, self.prior, design, self.random_state)
-        method, limit = self.method.name, self.until
-        if limit.deadline is not None:
-            limit = limit._replace(deadline=begun + CHOICE_SHARE * (limit.deadline - begun))
-        if method == "temperature":
-            choice = choose_temperature(folds)
-        else:
-            choice = choose_kappa(
-                folds,
-                KAPPAS if method == "hybrid" else (0.0,),
-                design.n_columns,
-                with_generative=method == "hybrid",
-                stopping=limit.over,
-                report=self.report,
-            )
-        generative = choice.strength is None and choice.kappa == 1.0
-        return ParameterFit(
-            method=method,
-            fitted=not generative,
-            kappa=None if generative else choice.kappa,
-            strength=choice.strength,
-            held_out_log_loss=choice.log_loss,
-            generative_log_loss=choice.generative_log_loss,
-            folds=choice.folds,
-            note=" ".join([GENERATIVE] * generative + [CUT_SHORT] * (not choice.complete)),
-        )
 
-    def _tables(self, weights: list[Cpt], structure: Structure, data: Dataset) -> tuple[Cpt, ...]:
-        """Return normalised tables of the weights, nearest to the generative ones of all that have their posteriors."""
-        generative = log_cpts(data, structure, *self.prior)
-        cpts = normalised(structure, nearest(structure, weights, generative, stopping=self.until.over))
-        if cpts is None:
-            raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
-        return tuple(cpts)
+def _generative(classifier: Classifier, data: Dataset) -> Classifier:
+    cpts = fit_cpts(data, classifier.structure, classifier.smoothing, classifier.smoothing_towards)
+    return replace(classifier, cpts=tuple(cpts))
+
+
+def _chosen(
+    model: _LogLinear,
+    method: str,
+    random_state: int,
+    until: Until,
+    begun: float,
+    report: Callable[[str], None],
+) -> ParameterFit:
+    """Return kappa and strength that folds choose, within a share of the time."""
+    if model.data.n_samples < 2:
+        raise _NotFitted("folds need at least two rows with a weight above 0")
+    folds = make_folds(model.data, model.structure, model.prior, model.design, random_state)
+    if method == "temperature":
+        return choose_temperature(folds)
+    if until.deadline is not None:
+        until = until._replace(deadline=begun + CHOICE_SHARE * (until.deadline - begun))
+    kappas = KAPPAS if method == "hybrid" else (0.0,)
+    return choose_kappa(folds, method, kappas, model.design.n_columns, stopping=until.over, report=report)
+
+
+def fitted_path(
+    classifier: Classifier,
+    data: Dataset,
+    method: str,
+    *,
+    objection: Callable[[Structure], str | None] | None = None,
+    stopping: Callable[[], bool] = lambda: False,
+    joint: bool = False,
+) -> Iterator[tuple[ParameterMethod, Classifier]]:
+    """Yield one classifier for each kappa and strength that a method compares, with these values before it.
+
+    The fits are those of `refit_classifier` with given values, to an accuracy that is enough for a comparison. Where
+    tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``. `Stopped` ends the path if
+    `stopping`, which is asked often, returns True.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        With generative parameters from `data`.
+    data : Dataset
+        Training samples, without unknown values.
+    method : str
+        A name in `milpbn.network.parameters.method.METHODS`.
+    objection : callable, optional
+        As for `milpbn.network.parameters.normalised.completed`.
+    joint : bool
+        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a fit
+        of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
+    """
+    if method != "cll":
+        yield ParameterMethod("ml"), classifier
+    if method == "ml":
+        return
+    try:
+        model = _LogLinear(classifier, data, objection)
+    except _NotFitted:
+        return
+    for kappa in PATH_KAPPAS[method]:
+        deviations = model.origin()
+        strengths: list[float | None] = [] if method == "temperature" else list(STRENGTHS)
+        for strength in ([] if method == "cll" or kappa in (0.0, 1.0) else [None]) + strengths:
+            if strength is not None:
+                with library_threads(1):  # as in `_fitted`
+                    deviations = model.deviations(kappa, strength, deviations, PATH_TOLERANCE, stopping)
+            cpts = model.tables(kappa, None if strength is None else deviations, stopping, joint)
+            if cpts is not None:
+                fitted = replace(classifier, structure=model.whole, cpts=cpts)
+                yield ParameterMethod(method, kappa, strength), fitted
 
 
 def _kept(method: str, why: str, before: str) -> ParameterFit:

@@ -10,7 +10,7 @@ import pytest
 
 from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
-from milpbn.network import Classifier, Structure
+from milpbn.network import AveragedClassifier, Classifier, Structure
 from milpbn.network.explanation.local import NEW_VALUE, NOT_OBSERVED
 from milpbn.network.parameters.refit import refit_classifier
 from milpbn.network.pseudo import PseudoClassifier
@@ -18,7 +18,7 @@ from milpbn.network.pseudo import PseudoClassifier
 BASE = "base rate of good, before any feature"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def small() -> tuple[Classifier, Dataset]:
     """Return a classifier of two features, the second given the first, and its rows."""
     variables = (Variable("a", ("x", "y")), Variable("b", ("u", "v")), Variable("good", ("no", "yes")))
@@ -132,7 +132,7 @@ def test_impossible_classes_have_infinite_log_odds_and_ties_have_0(small):
     assert classifier.explain_local(unknown)[0].log_odds == 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def caused() -> tuple[Classifier, Dataset]:
     """Return a classifier whose rare class has two parents, and a feature with one interval and missing values."""
     rng = np.random.default_rng(0)
@@ -214,3 +214,37 @@ def test_impossible_classes_keep_the_whole_term_of_their_parents(caused):
     classifier = Classifier.fit(data, Structure(data.names, ((), (), (), (0, 2))), smoothing=0.0)
     found = classifier.explain_local(data)[0]
     assert (found.log_odds, found.contributions[-1].log_odds) == (np.inf, 0.0)
+
+
+@pytest.fixture(scope="module")
+def average(make_data, make_structure):
+    data = make_data(0)
+    members = (
+        Structure.naive_bayes(data.names),
+        make_structure(data.names, 1),
+        make_structure(data.names, 2),
+    )
+    return AveragedClassifier(tuple(Classifier.fit(data, structure) for structure in members)), data
+
+
+def test_every_network_is_explained_for_the_classes_of_the_average(average):
+    classifier, data = average
+    mean = classifier.predict_proba(data)
+    for found in classifier.explain_local(data.take(range(10))):
+        assert found.probabilities == pytest.approx(mean[found.sample], abs=1e-12)
+        order = np.argsort(-mean[found.sample], kind="stable")
+        assert (found.label, found.against) == tuple(classifier.classes[c] for c in order[:2])
+        for member, network in zip(found.members, classifier.members, strict=True):
+            assert (member.label, member.against, member.sample) == (found.label, found.against, found.sample)
+            logs = network.predict_log_posterior(data)[found.sample]
+            assert member.log_odds == pytest.approx(logs[order[0]] - logs[order[1]], abs=1e-12)
+
+
+def test_the_text_of_an_average_says_that_there_is_no_sum(average):
+    classifier, data = average
+    data = data.take(range(5))
+    assert "no sum over families" in str(classifier.explain_local(data)[0])
+    assert "network 3" in str(classifier.explain_global(data))
+    json.dumps(classifier.explain_global(data, gamma=1.0).to_dict(), allow_nan=False)
+    json.dumps(classifier.explain_local(data)[0].to_dict(), allow_nan=False)
+    assert str(classifier) == str(classifier.explain_global())

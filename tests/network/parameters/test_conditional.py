@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
-from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss, objective
-from milpbn.network.parameters.design import Design
+from milpbn.network.parameters.conditional import Design, Stopped, fit_deviations, log_loss, objective
 from milpbn.network.parameters.folds import generative_log_joint
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure

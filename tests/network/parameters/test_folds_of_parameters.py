@@ -10,8 +10,7 @@ from milpbn.data.folds import stratified_folds
 from milpbn.network import Classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import folds
-from milpbn.network.parameters.conditional import Stopped
-from milpbn.network.parameters.design import Design
+from milpbn.network.parameters.conditional import Design, Stopped
 from milpbn.network.parameters.folds import choose_kappa, choose_temperature, generative_loss, make_folds
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
@@ -65,8 +64,8 @@ def test_temperature_is_the_minimum_of_the_held_out_loss(made) -> None:
 
     other = minimize(loss, [1.0], method="Nelder-Mead")
     assert best.kappa == pytest.approx(other.x[0], abs=1e-3)
-    assert best.log_loss == pytest.approx(other.fun, rel=1e-6)
-    assert best.log_loss <= best.generative_log_loss
+    assert best.held_out_log_loss == pytest.approx(other.fun, rel=1e-6)
+    assert best.held_out_log_loss <= best.generative_log_loss
     assert best.strength is None
 
 
@@ -74,25 +73,25 @@ def test_the_choice_has_the_smallest_loss_of_all_that_were_tried(made, monkeypat
     _, design, found = made
     lines: list[str] = []
     best = choose_kappa(
-        found, (1.0, 0.0), design.n_columns, with_generative=True, stopping=lambda: False, report=lines.append
+        found, "hybrid", (1.0, 0.0), design.n_columns, stopping=lambda: False, report=lines.append
     )
     tried = [float(line.rpartition(" ")[2]) for line in lines]
-    assert best.complete
-    assert best.log_loss < best.generative_log_loss == pytest.approx(generative_loss(found))
+    assert best.fitted
+    assert not best.note
+    assert best.held_out_log_loss < best.generative_log_loss == pytest.approx(generative_loss(found))
     # The best kappa, and a penalty at least as strong as that of the smallest loss.
     line = lines[int(np.argmin(tried))]
     assert f"kappa {best.kappa:g}," in line
     assert best.strength >= float(line.partition("strength ")[2].partition(":")[0])
-    assert f"kappa {best.kappa:g}, strength {best.strength:g}: held-out log-loss {best.log_loss:.6f}" in str(
-        lines
+    assert (
+        f"kappa {best.kappa:g}, strength {best.strength:g}: held-out log-loss {best.held_out_log_loss:.6f}"
+        in str(lines)
     )
     # The path of each kappa goes on until two strengths in a row are no better.
     assert sum("kappa 0," in line for line in lines) > 3
     monkeypatch.setattr(folds, "PATIENCE", 1)
     fewer: list[str] = []
-    choose_kappa(
-        found, (0.0,), design.n_columns, with_generative=False, stopping=lambda: False, report=fewer.append
-    )
+    choose_kappa(found, "cll", (0.0,), design.n_columns, stopping=lambda: False, report=fewer.append)
     assert len(fewer) < sum("kappa 0," in line for line in lines)
 
 
@@ -101,25 +100,20 @@ def test_generative_parameters_win_where_nothing_is_learnt(make_data) -> None:
     structure = Structure(data.names, ((3,), (0, 3), (1, 3), ()))
     design = Design(data, structure)
     found = make_folds(data, Structure.empty(data.names), Prior(1.0), design, 0)
-    best = choose_kappa(found, (1.0,), design.n_columns, with_generative=True, stopping=lambda: False)
-    assert (best.kappa, best.strength) == (1.0, None)
+    best = choose_kappa(found, "hybrid", (1.0,), design.n_columns, stopping=lambda: False)
+    assert (best.fitted, best.kappa, best.strength) == (False, None, None)
+    assert best.note == folds.GENERATIVE
 
 
-@pytest.mark.parametrize("with_generative", [True, False])
-def test_an_early_stop_leaves_no_choice_and_a_late_one_what_was_tried(made, with_generative) -> None:
+@pytest.mark.parametrize("method", ["hybrid", "cll"])
+def test_an_early_stop_leaves_no_choice_and_a_late_one_what_was_tried(made, method) -> None:
     _, design, found = made
-    arguments = {"with_generative": with_generative}
     with pytest.raises(Stopped):
-        choose_kappa(found, (0.0,), design.n_columns, stopping=lambda: True, **arguments)
+        choose_kappa(found, method, (0.0,), design.n_columns, stopping=lambda: True)
     lines: list[str] = []
     late = choose_kappa(
-        found,
-        (0.5,),
-        design.n_columns,
-        stopping=lambda: len(lines) >= 4,
-        report=lines.append,
-        **arguments,
+        found, method, (0.5,), design.n_columns, stopping=lambda: len(lines) >= 4, report=lines.append
     )
-    assert not late.complete
+    assert late.note.endswith(folds.CUT_SHORT)
     assert len(lines) == 4
-    assert with_generative or late.strength in folds.STRENGTHS[:4]
+    assert method == "hybrid" or late.strength in folds.STRENGTHS[:4]

@@ -101,13 +101,6 @@ def test_tables_that_would_be_too_large_are_refused_with_their_size() -> None:
     assert f"{300 * (MAX_ENTRIES // 300 + 1):,} entries" in reason
 
 
-def test_tables_without_room_for_a_normaliser_are_an_error(make_data) -> None:
-    data = make_data()
-    structure = Structure(data.names, COMPLETED["parents that are not adjacent"][0])
-    with pytest.raises(ValueError, match="lacks a parent"):
-        normalised(structure, random_weights(data, structure, 0))
-
-
 def test_arcs_that_break_a_constraint_are_not_added() -> None:
     structure = Structure(NAMES, ((), (0, 4), (4,), (4,), ()))
     whole, added, reason = completed(structure, [2] * 5, lambda s: "it has the forbidden arc class -> x0")

@@ -20,13 +20,15 @@ FITTED = ParameterFit(
     seconds=1.5,
     note="A note.",
 )
+GIVEN = ParameterFit(method="hybrid", fitted=True, kappa=0.5, strength=3.0)
 KEPT = ParameterFit(method="cll", note="No room; the generative parameters are kept.")
 
 
-@pytest.mark.parametrize("record", [FITTED, KEPT, ParameterFit()], ids=lambda r: r.method)
+@pytest.mark.parametrize("record", [FITTED, GIVEN, KEPT, ParameterFit()], ids=lambda r: r.method)
 def test_json_round_trip(record: ParameterFit) -> None:
     assert ParameterFit.read(Fields(record.to_dict(), "It")) == record
     assert recorded({"parameters": record.to_dict()}) == record
+    assert recorded({}) is None
 
 
 @pytest.mark.parametrize(
@@ -65,17 +67,8 @@ def test_describe_returns_sentences_for_the_user() -> None:
         "the classifier's structure also has class -> x1, to hold normalisers",
         OWN_PARAMETERS,
     ]
+    assert GIVEN.describe()[0] == "hybrid: kappa 0.5, strength 3"
     assert KEPT.describe() == ["cll: not fitted", "No room; the generative parameters are kept."]
     assert ParameterFit().describe() == []
     scaled = ParameterFit(method="temperature", fitted=True, kappa=0.75)
     assert scaled.describe()[0] == "temperature: the generative log-joint times 0.75"
-
-
-def test_given_values_need_no_folds() -> None:
-    given = ParameterFit(method="hybrid", fitted=True, kappa=0.5, strength=3.0)
-    assert ParameterFit.read(Fields(given.to_dict(), "It")) == given
-    assert given.describe()[0] == "hybrid: kappa 0.5, strength 3"
-
-
-def test_a_provenance_without_parameters_has_no_record() -> None:
-    assert recorded({}) is None

@@ -13,15 +13,15 @@ from milpbn.errors import InputError
 from milpbn.network import Classifier, fit_cpts, load_classifier, save_classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import refit as module
-from milpbn.network.parameters.design import Design
-from milpbn.network.parameters.folds import generative_log_joint, make_folds
+from milpbn.network.parameters.conditional import Stopped
+from milpbn.network.parameters.folds import STRENGTHS
 from milpbn.network.parameters.record import ParameterFit, recorded
-from milpbn.network.parameters.refit import Until, refit_classifier
-from milpbn.network.prior import Prior
+from milpbn.network.parameters.refit import PATH_KAPPAS, Until, fitted_path, refit_classifier
 from milpbn.network.structure import Structure
 
 METHODS = ("cll", "hybrid", "temperature")
 TAN = ((4,), (0, 4), (0, 4), (4,), ())
+CHAIN = ((4,), (0, 4), (0, 4), (2, 4), ())
 
 
 @pytest.fixture
@@ -43,6 +43,11 @@ def data(draw):
     return draw(11, 200)
 
 
+@pytest.fixture
+def before(data):
+    return Classifier.fit(data, Structure(data.names, TAN))
+
+
 def loss(classifier: Classifier, data) -> float:
     return float(-log_posterior(classifier.predict_log_joint(data))[np.arange(data.n_samples), data.y].mean())
 
@@ -56,8 +61,7 @@ def test_ml_gives_the_generative_tables(data) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_loss_falls_on_other_rows(data, draw, method) -> None:
-    before = Classifier.fit(data, Structure(data.names, TAN))
+def test_loss_falls_on_other_rows(data, before, draw, method) -> None:
     after, record = refit_classifier(before, data, method)
     assert record.fitted
     assert record.method == method
@@ -72,8 +76,7 @@ def test_loss_falls_on_other_rows(data, draw, method) -> None:
         assert record.kappa == 0
 
 
-def test_temperature_scales_the_odds(data) -> None:
-    before = Classifier.fit(data, Structure(data.names, TAN))
+def test_temperature_scales_the_odds(data, before) -> None:
     after, record = refit_classifier(before, data, "temperature")
     expected = log_posterior(record.kappa * before.predict_log_joint(data))
     np.testing.assert_allclose(log_posterior(after.predict_log_joint(data)), expected, rtol=0, atol=1e-10)
@@ -114,8 +117,8 @@ def test_rows_of_weight_0_change_nothing(data, method) -> None:
         np.testing.assert_allclose(cpt.table, same.table, rtol=1e-9)
 
 
-def test_files_keep_the_parameters_and_their_record(data, tmp_path) -> None:
-    after, record = refit_classifier(Classifier.fit(data, Structure(data.names, TAN)), data, "cll")
+def test_files_keep_the_parameters_and_their_record(data, before, tmp_path) -> None:
+    after, record = refit_classifier(before, data, "cll")
     save_classifier(after, tmp_path / "c.json")
     again = load_classifier(tmp_path / "c.json")
     assert np.array_equal(again.predict_log_joint(data), after.predict_log_joint(data))
@@ -143,8 +146,7 @@ def test_structures_that_cannot_hold_the_parameters_keep_theirs(data) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_without_time_or_interrupted_the_parameters_are_kept(data, method) -> None:
-    before = Classifier.fit(data, Structure(data.names, TAN))
+def test_without_time_or_interrupted_the_parameters_are_kept(data, before, method) -> None:
     assert kept_as_before(before, data, method, until=Until(time.monotonic() - 1)).note == (
         "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
@@ -154,8 +156,7 @@ def test_without_time_or_interrupted_the_parameters_are_kept(data, method) -> No
 
 
 @pytest.mark.parametrize("moment", range(0, 400, 40))
-def test_an_interrupt_at_any_moment_leaves_a_classifier(data, moment) -> None:
-    before = Classifier.fit(data, Structure(data.names, TAN))
+def test_an_interrupt_at_any_moment_leaves_a_classifier(data, before, moment) -> None:
     asked = itertools.count()
     until = Until(interrupted=lambda: next(asked) > moment)
     after, record = refit_classifier(before, data, "hybrid", until=until)
@@ -163,32 +164,30 @@ def test_an_interrupt_at_any_moment_leaves_a_classifier(data, moment) -> None:
     assert record.fitted or "interrupted" in record.note
 
 
-def test_a_choice_that_is_cut_short_has_a_note(data, monkeypatch) -> None:
+def test_a_choice_that_is_cut_short_has_a_note(data, before, monkeypatch) -> None:
     lines: list[str] = []
     now = time.monotonic()
     # The clock jumps past the end of the choice after three strengths, and not past the deadline.
     monkeypatch.setattr(module.time, "monotonic", lambda: now + (80 if len(lines) > 2 else 0))
-    before = Classifier.fit(data, Structure(data.names, TAN))
     _, record = refit_classifier(before, data, "cll", until=Until(now + 100), report=lines.append)
     assert record.fitted
     assert "ended the choice" in record.note
 
 
-def test_a_fit_that_is_stopped_at_the_end_keeps_the_parameters(data, monkeypatch) -> None:
+def test_a_fit_that_is_stopped_at_the_end_keeps_the_parameters(data, before, monkeypatch) -> None:
     def stopped(*arguments, **options):
         raise module.Stopped
 
     monkeypatch.setattr(module, "fit_deviations", stopped)
-    assert "time limit" in kept_as_before(Classifier.fit(data, Structure(data.names, TAN)), data).note
+    assert "time limit" in kept_as_before(before, data).note
 
 
-def test_other_reasons_keep_the_parameters(data, monkeypatch) -> None:
-    structure = Structure(data.names, TAN)
-    assert "smoothing" in kept_as_before(Classifier.fit(data, structure, 0.0), data).note
+def test_other_reasons_keep_the_parameters(data, before, monkeypatch) -> None:
+    assert "smoothing" in kept_as_before(Classifier.fit(data, before.structure, 0.0), data).note
     one = data.take([0])
-    assert "two rows" in kept_as_before(Classifier.fit(one, structure), one).note
+    assert "two rows" in kept_as_before(Classifier.fit(one, before.structure), one).note
     monkeypatch.setattr(module, "normalised", lambda *_: None)
-    assert "smallest that float64" in kept_as_before(Classifier.fit(data, structure), data).note
+    assert "smallest that float64" in kept_as_before(before, data).note
 
 
 def test_generative_parameters_are_a_choice_of_hybrid(make_data) -> None:
@@ -203,23 +202,22 @@ def test_generative_parameters_are_a_choice_of_hybrid(make_data) -> None:
         assert np.array_equal(cpt.table, other.table)
 
 
-def test_a_lack_of_memory_keeps_the_parameters(data, monkeypatch) -> None:
+def test_a_lack_of_memory_keeps_the_parameters(data, before, monkeypatch) -> None:
     def full(*arguments, **options):
         raise MemoryError
 
     monkeypatch.setattr(module, "Design", full)
-    assert "memory" in kept_as_before(Classifier.fit(data, Structure(data.names, TAN)), data).note
+    assert "memory" in kept_as_before(before, data).note
 
 
-def test_unknown_methods_are_refused(data) -> None:
+def test_unknown_methods_are_refused(data, before) -> None:
     with pytest.raises(InputError, match="There are no parameters 'best'; choose one of ml, cll"):
-        refit_classifier(Classifier.fit(data, Structure(data.names, TAN)), data, "best")
+        refit_classifier(before, data, "best")
 
 
-def test_unseen_values_are_summed_out(data) -> None:
+def test_unseen_values_are_summed_out(data, before) -> None:
     """A value without a state drops the factor of a leaf, whose normalised table sums to 1."""
-    structure = Structure(data.names, TAN)
-    after, _ = refit_classifier(Classifier.fit(data, structure), data, "cll")
+    after, _ = refit_classifier(before, data, "cll")
     codes = data.codes.copy()
     codes[:, 3] = -1
     blank = after.predict_log_joint(replace(data, codes=codes))
@@ -230,12 +228,67 @@ def test_unseen_values_are_summed_out(data) -> None:
     np.testing.assert_allclose(blank, np.logaddexp.reduce(parts, axis=0), rtol=1e-9)
 
 
-def test_folds_and_joint_are_of_the_used_rows(data) -> None:
-    structure = Structure(data.names, TAN)
-    design = Design(data, structure)
-    rows = design.rows(data)
-    expected = Classifier.fit(data, structure).predict_log_joint(
-        replace(data, codes=rows.codes, weights=rows.totals)
-    )
-    np.testing.assert_allclose(generative_log_joint(rows, data, structure, Prior(1.0)), expected, rtol=1e-12)
-    assert len(make_folds(data, structure, Prior(1.0), design, 0)) == 5
+#: Number of classifiers on the path, the generative one included.
+LENGTHS = {
+    "ml": 1,
+    "cll": len(STRENGTHS),
+    "hybrid": 1 + 5 * len(STRENGTHS) + 3,
+    "temperature": len(PATH_KAPPAS["temperature"]),
+}
+
+
+@pytest.fixture
+def plain(make_data):
+    data = make_data(3, samples=150)
+    return Classifier.fit(data, Structure(data.names, CHAIN)), data
+
+
+@pytest.mark.parametrize("method", LENGTHS)
+def test_every_classifier_of_a_path_is_that_of_a_refit_with_its_values(plain, method) -> None:
+    classifier, data = plain
+    found = list(fitted_path(classifier, data, method))
+    assert len(found) == len({how for how, _ in found}) == LENGTHS[method]
+    for how, fitted in found[:: max(1, len(found) // 6)]:
+        again, record = refit_classifier(classifier, data, str(how))
+        assert (record.fitted, record.folds) == (how.name != "ml", None)
+        posteriors = (log_posterior(c.predict_log_joint(data)) for c in (fitted, again))
+        np.testing.assert_allclose(*map(np.exp, posteriors), rtol=0, atol=1e-2)
+
+
+def test_the_generative_parameters_of_a_path_have_the_prior_of_the_classifier(plain) -> None:
+    _, data = plain
+    classifier = Classifier.fit(data, Structure(data.names, CHAIN), smoothing_towards="class")
+    joint = classifier.predict_log_joint(data)
+    for how, fitted in fitted_path(classifier, data, "temperature"):
+        again, _ = refit_classifier(classifier, data, str(how))
+        expected = log_posterior((how.kappa or 1.0) * joint)
+        for found in (fitted, again):
+            assert found.smoothing_towards == "class"
+            np.testing.assert_allclose(log_posterior(found.predict_log_joint(data)), expected, atol=1e-9)
+
+
+def test_rows_of_weight_0_have_no_part_in_a_path(plain) -> None:
+    classifier, data = plain
+    weights = np.ones(data.n_samples)
+    weights[::3] = 0.0
+    some = replace(data, weights=weights)
+    taken = data.take(np.flatnonzero(weights))
+    for (how, one), (other_how, other) in zip(
+        fitted_path(classifier, some, "hybrid"), fitted_path(classifier, taken, "hybrid"), strict=True
+    ):
+        assert how == other_how
+        np.testing.assert_allclose(one.predict_log_joint(data), other.predict_log_joint(data), atol=1e-9)
+
+
+def test_a_path_without_room_has_the_classifier_alone(plain) -> None:
+    _, data = plain
+    classifier = Classifier.fit(data, Structure(data.names, ((), (0,), (0, 4), (4,), (1,))))
+    found = list(fitted_path(classifier, data, "hybrid"))
+    assert [how.name for how, _ in found] == ["ml"]
+    assert found[0][1] is classifier
+
+
+def test_a_stop_ends_the_path(plain) -> None:
+    classifier, data = plain
+    with pytest.raises(Stopped):
+        list(fitted_path(classifier, data, "cll", stopping=lambda: True))
