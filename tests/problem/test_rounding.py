@@ -22,9 +22,9 @@ from milpbn.engine.events import EventLog
 from milpbn.engine.root import root_bound
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescored
-from milpbn.problem.trivial_bound import trivial_bound
 
 NATIVE = {"backend": "native", "threads": 1, "verbose": False}
 
@@ -42,7 +42,7 @@ def problem(seed: int) -> tuple[Dataset, Score, Constraints]:
     if kind == "states":
         n_features, n_classes, n_samples, states = 2, 2, 310, 300
     if kind == "classes":
-        n_features, n_classes, n_samples = 2, 60, 70
+        n_features, n_classes, n_samples = 2, 40, 50
     data = random_dataset(rng, n_features, n_classes, states, n_samples)
     codes, M = data.codes.copy(), data.n_samples
     if kind == "singles":  # one sample of every class

@@ -9,7 +9,7 @@ import pytest
 from running import all_choices, random_data
 
 from milpbn.milp.formulation import formulate
-from milpbn.milp.rows import competing_rows, margin_block
+from milpbn.milp.sample_rows import competing_rows, margin_block
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
 

@@ -9,11 +9,10 @@ from running import optimum, random_data
 import milpbn
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.network.structure import Structure
-from milpbn.problem import first_bound as module
-from milpbn.problem.first_bound import first_bound
+from milpbn.problem import bounds as module
+from milpbn.problem.bounds import first_bound, loose_bound
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.trivial_bound import loose_bound
 
 
 @pytest.mark.parametrize("name", ["sm", "sbm", "cll"])

@@ -9,7 +9,7 @@ import pytest
 from running import optimum, random_data, run
 
 from milpbn.milp.formulation import formulate
-from milpbn.milp.tangents import tangent_block
+from milpbn.milp.sample_rows import tangent_block
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.rounds import TangentRows
