@@ -69,7 +69,7 @@ class _Arrays(NamedTuple):
     two_tables: bool
 
 
-class Tables(_Arrays):
+class Tables(_Arrays):  # a subclass, so that `MarginRows.alpha` can be kept in its `__dict__`
     """Tables of all families (*columns*) whose coefficients are not all 0, a tuple that kernels take.
 
     The cell of sample m in domain d is ``sum_t strides[d, t] * codes[rows[d, t], m]``, over the t with ``rows[d, t] >=

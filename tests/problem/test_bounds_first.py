@@ -39,18 +39,13 @@ def test_the_first_bound_is_better_than_the_trivial_one() -> None:
     assert bound < 0.5 * loose_bound(problem.score, data, problem.rules, None)
 
 
-def test_the_first_bound_may_stop_after_any_step() -> None:
+def test_the_steps_may_stop_after_any_and_large_problems_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
     data = random_data([3, 7], n_features=3, n_classes=2, max_states=3, n_samples=20)
     problem = build_problem(data, Score(name="sm"), for_milp=False)
     start = Structure.naive_bayes(data.names)
     assert first_bound(problem, start) <= first_bound(problem, start, lambda: True) < np.inf
-
-
-def test_large_problems_have_no_first_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    data = random_data([3, 7], n_features=3, n_classes=2, max_states=3, n_samples=20)
-    problem = build_problem(data, Score(name="sm"), for_milp=False)
     monkeypatch.setattr(module, "MOST_PRODUCTS", 10)
-    assert first_bound(problem, Structure.naive_bayes(data.names)) == np.inf
+    assert first_bound(problem, start) == np.inf
 
 
 def test_the_rounding_of_a_share_near_1_is_not_multiplied_by_a_large_weight() -> None:

@@ -54,7 +54,6 @@ def write_lp(model: Milp, path: str | os.PathLike[str]) -> None:
 
 
 def _lp_text(model: Milp, rows: OneSidedRows) -> Iterator[str]:
-    """Yield the file's text."""
     per_line = _terms_per_line(model, rows)
     yield f"\\ {' '.join(model.name.split())}: {model.n_columns} columns, {model.n_rows} rows\n"
     yield f"\\ The objective leaves out the constant {float(model.constant)!r}; add it to every value.\n"
@@ -147,7 +146,6 @@ def write_mps(model: Milp, path: str | os.PathLike[str]) -> None:
 
 
 def _mps_text(model: Milp, rows: OneSidedRows) -> Iterator[str]:
-    """Yield the file's text."""
     yield f"* {model.n_columns} columns, {model.n_rows} rows; minimises the negated objective and leaves\n"
     yield f"* out the constant {float(model.constant)!r}: objective = constant - this file's\n"
     yield f"NAME {'_'.join(model.name.split())}\nROWS\n N {OBJECTIVE_NAME}\n"
