@@ -32,9 +32,9 @@ class EdgeTerms(NamedTuple):
 
 
 def edge_terms(data: Dataset, *, conditional: bool) -> EdgeTerms:
-    """Return the terms of all edges: between the N features given the class (TAN) if `conditional`, else between all V.
+    """Return the terms of the edges between all V variables (Chow-Liu), or between N features given the class (TAN).
 
-    Samples count with their weights. Without the class given, a tree is one of Chow and Liu.
+    `conditional` asks for the latter. Samples count with their weights.
     """
     free = (data.n_states[:-1] if conditional else data.n_states) - 1
     information = conditional_mutual_information(data) if conditional else mutual_information(data)

@@ -18,8 +18,6 @@ from milpbn.problem.candidates import SEVERAL, Candidates
 
 #: Bound on the gain, indices of the parent sets on the reversed path, new root, and its candidate sets to score.
 Move = tuple[float, list[int], int, NDArray[np.bool_]]
-
-
 #: Returns the score with each wanted parent set of a variable, given the wanted sets and the other variables' sets.
 Scores = Callable[[int, NDArray[np.bool_], NDArray[np.int64]], NDArray[np.float64]]
 
@@ -57,9 +55,7 @@ class SubtreeExchange:
     ) -> NDArray[np.int64] | None:
         """Return the parent sets of the first structure found that gains more than `least`, shape (V,), or None.
 
-        `value` is the score of the structure, to which gains are relative.
-
-        Moves are tried in the order of their bounds on the gain, the largest first.
+        `value` is the score of the structure, to which gains are relative. Moves are tried in the order of their bounds on the gain, the largest first.
         """
         for _, path, u, allowed in self._moves(least, stopping):
             if stopping():

@@ -1,4 +1,4 @@
-"""Upper bounds without a search: none of them needs compiled kernels but `trivial_bound`, nor knows of acyclicity.
+"""Upper bounds without a search. None of them uses acyclicity, and only `trivial_bound` needs compiled kernels.
 
 - `loose_bound`: every sample adds the most that it can; it needs neither tables nor parent sets.
 - `trivial_bound`: every variable, and for margins every sample, has its best parent set.

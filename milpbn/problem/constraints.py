@@ -233,8 +233,8 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
     result = []
     for key in ("required", "forbidden"):
         for a, b in getattr(constraints, key):
-            rules = Rules(**{key: frozenset([arc((a, b), f"A {key} arc")])})
-            result.append(Atom(f"{key} arc {a} -> {b}", rules))
+            arcs: Any = {key: frozenset([arc((a, b), f"A {key} arc")])}
+            result.append(Atom(f"{key} arc {a} -> {b}", Rules(**arcs)))
     tier_of: dict[int, int] = {}
     for level, tier in enumerate(constraints.tiers):
         for name in tier:

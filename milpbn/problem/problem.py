@@ -270,26 +270,15 @@ def build_problem(
 ) -> Problem:
     """Build candidate sets and coefficients.
 
-    Parameters
-    ----------
-    merge : bool
-        Merge identical samples into one with their total weight. This does not change any score.
-    for_milp : bool
-        Include the tensor of all coefficients and a sparse model in the memory forecast.
-    subset : Subset or float64 array, shape (M,), optional
-        Sum the margins over representative samples instead of all; an array has the weights of the margins of the
-        (merged) samples, from a subset that was chosen before.
-    listed : Rules and Candidates, optional
-        The rules and all or some of the parent sets. By default all are listed here.
+    `merge` merges identical samples into one with their total weight, which does not change any score. `for_milp`
+    includes the tensor of all coefficients and a sparse model in the memory forecast. With a `subset` the margins are
+    summed over representative samples instead of all; an array of shape (M,) has the weights of the margins of the
+    (merged) samples, from a subset that was chosen before. `listed` are the rules and all or some of the parent sets;
+    by default all are listed here.
 
-    Raises
-    ------
-    InputError
-        If a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into memory,
-        a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of weight
-        that a leave-one-out score leaves out.
-    NoIncumbentError
-        If the budget is used up.
+    InputError if a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into
+    memory, a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of
+    weight that a leave-one-out score leaves out. NoIncumbentError if the budget is used up.
     """
     budget = budget or Budget()
     require_states(data)

@@ -201,18 +201,10 @@ def rescored(
     rules: Rules | Constraints | None = None,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> tuple[float, float]:
-    """Return the score of a structure and a bound on its rounding error.
+    """Return the score of a structure and a bound on its rounding error, in nats; the arguments are those of `rescore`.
 
-    Parameters
-    ----------
-    data, structure, score, rules, sample_weights
-        As for `rescore`.
-
-    Returns
-    -------
-    value, error : float
-        Nats. The exact score differs from the value by at most half the error. So two such values, for example from
-        merged and from unmerged samples, differ by at most the error.
+    The exact score differs from the value by at most half the error. So two such values, for example from merged and
+    from unmerged samples, differ by at most the error.
     """
     require_match(data, structure)
     require_states(data)
