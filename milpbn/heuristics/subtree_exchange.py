@@ -55,7 +55,8 @@ class SubtreeExchange:
     ) -> NDArray[np.int64] | None:
         """Return the parent sets of the first structure found that gains more than `least`, shape (V,), or None.
 
-        `value` is the score of the structure, to which gains are relative. Moves are tried in the order of their bounds on the gain, the largest first.
+        `value` is the score of the structure, to which gains are relative. Moves are tried in the order of their bounds
+        on the gain, the largest first.
         """
         for _, path, u, allowed in self._moves(least, stopping):
             if stopping():
