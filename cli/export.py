@@ -116,7 +116,7 @@ def export(
 
     from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
-    from milpbn.milp.files.commands import solvers_on_path
+    from milpbn.milp.files.dialects import solvers_on_path
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
     from milpbn.solving.progress import among_lines, dropped_lines

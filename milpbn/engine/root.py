@@ -53,7 +53,7 @@ def model_of(problem: Problem) -> Model:
     )
     oracle = oracle_of(problem.candidates)
     return Model(
-        margins.flat,
+        margins.tables,
         margins.softening,
         oracle,
         problem.linear,

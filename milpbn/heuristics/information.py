@@ -14,15 +14,8 @@ from milpbn.util.compiled import kernel
 def mutual_information(data: Dataset) -> NDArray[np.float64]:
     """Return I(X_i; X_j) of all pairs of variables, including the class (Chow & Liu 1968).
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data, whose samples count with their weights.
-
-    Returns
-    -------
-    float64 array, shape (V, V)
-        Nats; symmetric, with the entropies H(X_i) on the diagonal.
+    They are nats, symmetric, float64 of shape (V, V), with the entropies H(X_i) on the diagonal. Samples count with
+    their weights.
     """
     total = max(float(data.weights.sum()), 1e-300)
     return _scaled_information(data.codes, data.n_states, data.weights) / total
@@ -31,15 +24,8 @@ def mutual_information(data: Dataset) -> NDArray[np.float64]:
 def conditional_mutual_information(data: Dataset) -> NDArray[np.float64]:
     """Return I(X_i; X_j | C) of all pairs of features (Friedman et al. 1997).
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data, whose samples count with their weights.
-
-    Returns
-    -------
-    float64 array, shape (N, N)
-        Nats; symmetric, with the conditional entropies H(X_i | C) on the diagonal.
+    They are nats, symmetric, float64 of shape (N, N), with the conditional entropies H(X_i | C) on the diagonal.
+    Samples count with their weights.
     """
     information = np.zeros((data.n_features, data.n_features))
     for c in range(data.n_classes):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import SEVERAL, Candidates
+from milpbn.problem.candidates import SEVERAL
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
@@ -21,16 +21,8 @@ class LocalSearch:
     """A structure of a problem, and moves that replace one variable's parent set.
 
     The search keeps the margins of all samples. One pass over a variable's coefficients then gives the scores of all
-    its parent sets.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem, with margin coefficients or linear scores.
-    structure : Structure
-        The first structure; it must obey the problem's rules.
-    parallel : bool
-        Whether to use threads. A caller that runs several searches at a time sets it to False.
+    its parent sets. The first structure must obey the problem's rules. A caller that runs several searches at a time
+    sets `parallel`, whether to use threads, to False.
     """
 
     def __init__(self, problem: Problem, structure: Structure, *, parallel: bool = True) -> None:
@@ -59,12 +51,7 @@ class LocalSearch:
             columns = self._column[self.choice]
             columns = np.sort(columns[columns >= 0])
             self._logits = np.zeros((margins.n_samples, margins.tables.values.shape[1]))
-            add_columns(margins.flat, columns, np.ones(len(columns)), self._logits, False)
-
-    @property
-    def candidates(self) -> Candidates:
-        """The problem's parent sets."""
-        return self.problem.candidates
+            add_columns(margins.tables, columns, np.ones(len(columns)), self._logits, False)
 
     @property
     def structure(self) -> Structure:
@@ -84,23 +71,11 @@ class LocalSearch:
         wanted: NDArray[np.bool_] | None = None,
         choice: NDArray[np.int64] | None = None,
     ) -> NDArray[np.float64]:
-        """Return the score with each candidate set of one variable in place of its current parent set.
+        """Return the score with each candidate set of one variable in place of its current parent set, shape (Q_i,).
 
-        Sets that close a cycle are scored too.
-
-        Parameters
-        ----------
-        variable : int
-            The variable, with Q_i candidate sets.
-        wanted : bool array, shape (Q_i,), optional
-            The candidate sets to score; by default all.
-        choice : int64 array, shape (V,), optional
-            Indices of the other variables' parent sets; by default those of the current structure.
-
-        Returns
-        -------
-        float64 array, shape (Q_i,)
-            Scores; -inf for sets that are not wanted, if the problem has margins.
+        Sets that close a cycle are scored too. `wanted`, bool of shape (Q_i,), says which sets are scored, by default
+        all; the others get -inf if the problem has margins. `choice`, int64 of shape (V,), has the indices of the other
+        variables' parent sets, by default those of the current structure.
         """
         self.passes += 1
         if choice is None:
@@ -124,11 +99,11 @@ class LocalSearch:
         part = np.full(b - a, -np.inf)
         idle = wanted & (columns < 0)
         if idle.any():
-            part[idle] = total_score(margins.flat, margins.softening, base, margins.smallest)
+            part[idle] = total_score(margins.tables, margins.softening, base, margins.smallest)
         active = np.flatnonzero(wanted & (columns >= 0))
         if len(active):
             part[active] = score_changes(
-                margins.flat,
+                margins.tables,
                 margins.spreads,
                 margins.softening,
                 base,
@@ -149,7 +124,7 @@ class LocalSearch:
         signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
         logits = self._logits.copy()
         used = columns >= 0
-        add_columns(margins.flat, columns[used], signs[used], logits, False)
+        add_columns(margins.tables, columns[used], signs[used], logits, False)
         return logits
 
     def supergradient(self) -> NDArray[np.float64] | None:
@@ -163,12 +138,12 @@ class LocalSearch:
             return None
         self.passes += 1
         if self._duals is None:
-            self._duals = empty_duals(margins.flat)
+            self._duals = empty_duals(margins.tables)
         temperature = score_temperature(margins.softening)
-        weigh(margins.flat, margins.softening, self._logits, temperature, self._duals)
+        weigh(margins.tables, margins.softening, self._logits, temperature, self._duals)
         gradient = problem.linear.copy()
         everything = np.ones(len(gradient), dtype=bool)
-        add_gradient(margins.flat, self._duals, everything, gradient, self.parallel)
+        add_gradient(margins.tables, self._duals, everything, gradient, self.parallel)
         return gradient
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:
@@ -195,7 +170,7 @@ class LocalSearch:
         if margins is not None:
             for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
                 if column >= 0:
-                    add_columns(margins.flat, column[None], np.array([sign]), self._logits, False)
+                    add_columns(margins.tables, column[None], np.array([sign]), self._logits, False)
         self.choice[variable] = new
 
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
@@ -244,7 +219,8 @@ class LocalSearch:
         features, known = self.choice[:-1], self.problem.candidates.forest_parent
         if known is None or SEVERAL in known[features]:  # no forest
             return False
-        other = SubtreeExchange(self, supergradient).first_gain(TUNING.least_gain, stopping)
+        exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
+        other = exchange.first_gain(value, self.scores, TUNING.least_gain, stopping)
         if other is None:
             return False
         self.choice = other
@@ -276,29 +252,11 @@ def search(
     found: Callable[[Structure], object] = lambda structure: None,
     parallel: bool = True,
 ) -> Structure | None:
-    """Climb from every start, then repeatedly perturb the best structure and climb again.
+    """Climb from every start, then repeatedly perturb the best structure and climb again; return the best structure.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem to maximise.
-    starts : iterable of Structure
-        Starting points; those outside the candidate sets or the child limits are skipped.
-    random_state : int
-        Seed of the random choices.
-    restarts : int
-        Number of perturbations of the best structure.
-    stopping : callable
-        Called often; the search ends when it returns True.
-    found : callable
-        Called with every structure that is better than all previous ones.
-    parallel : bool
-        Whether to use threads.
-
-    Returns
-    -------
-    Structure or None
-        The best structure, or None if there is no usable start.
+    It is None if there is no usable start: those outside the candidate sets or the child limits are skipped. `restarts`
+    is the number of perturbations. `stopping` is called often, and the search ends when it returns True. `found` is
+    called with every structure that is better than all previous ones. `parallel` says whether to use threads.
     """
     rng = np.random.default_rng(random_state)
     best: tuple[float, NDArray[np.int64]] | None = None
@@ -339,29 +297,10 @@ def best_neighbours(
 ) -> Iterator[tuple[NDArray[np.int64], float]]:
     """Yield the neighbours that score more than a cutoff, with their scores; at most `most` of every variable.
 
-    The scores are changes to that of the structure, so that they have a little more rounding than others.
-
-    Parameters
-    ----------
-    problem : Problem
-        A problem with margins, or with linear scores.
-    structure : Structure
-        It must obey the problem's rules; so do the neighbours.
-    cutoff : callable
-        Returns the score that a neighbour must exceed; it may rise meanwhile.
-    most : int
-        The best neighbours of every variable are yielded, at most this many.
-    stopping : callable
-        Asked before each variable whether to stop.
-    parallel : bool
-        Whether large products may use threads.
-
-    Yields
-    ------
-    choice : int64 array, shape (V,)
-        Indices of the neighbour's parent sets.
-    value : float
-        Its score in nats, computed from the coefficients; finite.
+    A neighbour is an int64 array of shape (V,), the indices of its parent sets; its score in nats is finite. The scores
+    are changes to that of the structure, so that they have a little more rounding than others. The structure must obey
+    the problem's rules; so do the neighbours. `cutoff` returns the score that a neighbour must exceed; it may rise
+    meanwhile. `stopping` is asked before each variable. `parallel` says whether large products may use threads.
     """
     search = LocalSearch(problem, structure, parallel=parallel)
     slopes, value = search.supergradient(), search.value

@@ -32,14 +32,9 @@ class EdgeTerms(NamedTuple):
 
 
 def edge_terms(data: Dataset, *, conditional: bool) -> EdgeTerms:
-    """Return the terms of all edges.
+    """Return the terms of the edges between all V variables (Chow-Liu), or between N features given the class (TAN).
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data, whose samples count with their weights.
-    conditional : bool
-        True: edges between the N features given the class (TAN). False: between all V variables (Chow-Liu).
+    `conditional` asks for the latter. Samples count with their weights.
     """
     free = (data.n_states[:-1] if conditional else data.n_states) - 1
     information = conditional_mutual_information(data) if conditional else mutual_information(data)
@@ -52,12 +47,7 @@ def edge_terms(data: Dataset, *, conditional: bool) -> EdgeTerms:
 def spanning_tree(weights: NDArray[np.float64], root: int) -> Parents:
     """Return the maximum spanning tree of a complete graph, directed away from the root.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (K, K)
-        Symmetric weights; the diagonal is ignored.
-    root : int
-        Variable at the root.
+    The weights, shape (K, K), are symmetric; the diagonal is ignored.
     """
     K = len(weights)
     if K < 2:
@@ -90,19 +80,9 @@ def forest_structure(data: Dataset, above: Parents, *, conditional: bool) -> Str
 
 
 def tan_structure(data: Dataset, root: int = 0) -> Structure:
-    """Return the TAN structure: the maximum spanning tree under I(X_i; X_j | C), directed away from `root`.
+    """Return the TAN structure: the maximum spanning tree under I(X_i; X_j | C), directed away from the feature `root`.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    root : int
-        Feature at the root of the tree.
-
-    Returns
-    -------
-    Structure
-        Every feature has the class as a parent; every feature except the root also has one feature parent.
+    Every feature has the class as a parent; every feature except the root also has one feature parent.
     """
     above = spanning_tree(conditional_mutual_information(data), root)
     return forest_structure(data, above, conditional=True)

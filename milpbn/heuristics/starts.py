@@ -19,18 +19,8 @@ def plain_starts(problem: Problem, start: Structure | None = None) -> Iterator[S
     Structures that break a constraint are left out. Each is computed when the iterator reaches it, so that the first
     ones do not wait for TAN, which needs the information of all pairs of features.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem to maximise.
-    start : Structure, optional
-        The user's structure, which comes first.
-
-    Raises
-    ------
-    InputError
-        If `start` has other variables, is outside the candidate sets, breaks a constraint, or has too many parameters
-        for AICc.
+    InputError if the user's `start` has other variables, is outside the candidate sets, breaks a constraint, or has too
+    many parameters for AICc.
     """
     if start is not None:
         start = checked_start(problem, start)
@@ -48,10 +38,7 @@ def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | N
 def checked_start(problem: Problem, start: Structure) -> Structure:
     """Return a user's start, or the structure of candidate sets that scores no less (`Problem.adopted`).
 
-    Raises
-    ------
-    InputError
-        See `plain_starts`.
+    Errors are those of `plain_starts`.
     """
     require_match(problem.data, start)
     adopted = problem.adopted(start)

@@ -9,7 +9,6 @@ changes the score; the gain comes from the new parent of u.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,48 +18,27 @@ from milpbn.problem.candidates import SEVERAL, Candidates
 
 #: Bound on the gain, indices of the parent sets on the reversed path, new root, and its candidate sets to score.
 Move = tuple[float, list[int], int, NDArray[np.bool_]]
-
-
-class Scorer(Protocol):
-    """The structure that is improved: its parent sets, its score, and the scores of other parent sets."""
-
-    @property
-    def candidates(self) -> Candidates:
-        """The parent sets to choose from."""
-
-    @property
-    def choice(self) -> NDArray[np.int64]:
-        """The index of each variable's parent set, shape (V,)."""
-
-    @property
-    def value(self) -> float:
-        """The score of the structure."""
-
-    def scores(
-        self, variable: int, wanted: NDArray[np.bool_] | None, choice: NDArray[np.int64] | None
-    ) -> NDArray[np.float64]:
-        """Return the score with each wanted parent set of a variable; `choice` gives the other variables' sets."""
+#: Returns the score with each wanted parent set of a variable, given the wanted sets and the other variables' sets.
+Scores = Callable[[int, NDArray[np.bool_], NDArray[np.int64]], NDArray[np.float64]]
 
 
 class SubtreeExchange:
     """The subtree exchanges of one structure whose features have at most one feature parent each.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        A structure that no change of a single variable improves. Its candidate sets have a `forest_parent`.
-    supergradient : float64 array, shape (P,)
-        A supergradient of the score at the structure, which bounds the gain of every other structure.
+    No change of a single variable improves the structure, whose parent sets have the indices `choice`, shape (V,). The
+    candidate sets have a `forest_parent`. A supergradient of the score at the structure, shape (P,), bounds the gain of
+    every other structure.
     """
 
-    def __init__(self, scorer: Scorer, supergradient: NDArray[np.float64]) -> None:
-        self._scorer = scorer
-        self._candidates = candidates = scorer.candidates
+    def __init__(
+        self, candidates: Candidates, choice: NDArray[np.int64], supergradient: NDArray[np.float64]
+    ) -> None:
+        self._candidates, self._choice = candidates, choice
         self._supergradient = supergradient
         self._n = candidates.n_variables - 1
         assert candidates.forest_parent is not None
         self._feature = candidates.forest_parent
-        self._parent = self._feature[scorer.choice[: self._n]].tolist()
+        self._parent = self._feature[choice[: self._n]].tolist()
         #: For each feature the parent set that its feature parent gets if the arc between them is reversed.
         self._reversed = [self._reversed_set(i) for i in range(self._n)]
 
@@ -69,24 +47,26 @@ class SubtreeExchange:
         i = self._parent[child]
         if i < 0:
             return None
-        kept = tuple(j for j in self._candidates.flat[self._scorer.choice[i]] if j == self._n)
+        kept = tuple(j for j in self._candidates.flat[self._choice[i]] if j == self._n)
         return self._candidates.position(i, (child, *kept))
 
-    def first_gain(self, least: float, stopping: Callable[[], bool]) -> NDArray[np.int64] | None:
+    def first_gain(
+        self, value: float, scores: Scores, least: float, stopping: Callable[[], bool]
+    ) -> NDArray[np.int64] | None:
         """Return the parent sets of the first structure found that gains more than `least`, shape (V,), or None.
 
-        Moves are tried in the order of their bounds on the gain, the largest first.
+        `value` is the score of the structure, to which gains are relative. Moves are tried in the order of their bounds
+        on the gain, the largest first.
         """
-        now = self._scorer.value
         for _, path, u, allowed in self._moves(least, stopping):
             if stopping():
                 return None
-            choice = self._scorer.choice.copy()
+            choice = self._choice.copy()
             for parent_set in path:
                 choice[self._candidates.variable[parent_set]] = parent_set
-            values = self._scorer.scores(u, allowed, choice)
+            values = scores(u, allowed, choice)
             for best in np.argsort(-values, kind="stable"):
-                if values[best] <= now + least:
+                if values[best] <= value + least:
                     break
                 choice[u] = int(self._candidates.offsets[u]) + best
                 # No cycle runs through features only, but one can run through the class if it has parents.
@@ -96,7 +76,7 @@ class SubtreeExchange:
 
     def _moves(self, least: float, stopping: Callable[[], bool]) -> list[Move]:
         """Return all moves that may gain more than `least`, in the order of their bounds, the largest first."""
-        candidates, choice, supergradient = self._candidates, self._scorer.choice, self._supergradient
+        candidates, choice, supergradient = self._candidates, self._choice, self._supergradient
         children: list[list[int]] = [[] for _ in range(self._n)]
         for i, j in enumerate(self._parent):
             if j >= 0:

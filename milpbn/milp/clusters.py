@@ -76,24 +76,14 @@ def fractional_clusters(
 ) -> list[frozenset[int]]:
     """Return clusters whose rows a fractional point violates, by a small MILP (Cussens 2011).
 
-    Variable u_i is 1 if variable i belongs to the cluster. Variable z_p is 1 if parent set p belongs to a member of
-    the cluster and contains another member. The MILP minimises the slack of the row, which is
-    sum_i u_i - sum_p eta_p z_p - 1, where z_p <= u_i for the variable i of p and z_p <= sum_{j in p} u_j.
+    Variable u_i is 1 if variable i belongs to the cluster. Variable z_p is 1 if parent set p belongs to a member of the
+    cluster and contains another member. The MILP minimises the slack of the row, which is sum_i u_i - sum_p eta_p z_p -
+    1, where z_p <= u_i for the variable i of p and z_p <= sum_{j in p} u_j.
 
-    Parameters
-    ----------
-    candidates : Candidates
-        Parent sets.
-    eta : float64 array, shape (P,)
-        A point of the relaxation; rows (5) hold.
-    nodes : int, optional
-        Stop the MILP after this number of nodes instead of after `SEPARATION_SECONDS`.
-
-    Returns
-    -------
-    list of frozenset of int
-        Violated short cycles of arcs with large weights, the most violated first. If there is no such cycle: the most
-        violated cluster that the MILP finds, or an empty list.
+    The point eta, shape (P,), obeys the rows (5). The clusters are the short cycles of arcs with large weights whose
+    rows are violated, the most violated first. If there is no such cycle: the most violated cluster that the MILP
+    finds, or an empty list. With `nodes` the MILP stops after this number of nodes instead of after
+    `SEPARATION_SECONDS`.
     """
     V = candidates.n_variables
     chosen = [p for p in np.flatnonzero(eta > 1e-9) if candidates.flat[p]]

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
-from milpbn.milp.rows import competing_rows, margin_block, margin_span
-from milpbn.milp.tangents import tangent_block
+from milpbn.milp.sample_rows import competing_rows, margin_block, margin_span, tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.problem import Problem
@@ -25,22 +24,13 @@ ACYCLICITY = ("order", "cluster")
 
 @dataclass(frozen=True)
 class Formulation:
-    """A MILP together with the meaning of its columns.
+    """A MILP, a maximisation, together with the meaning of its columns.
 
-    The columns are, in this order: ``p_i_k`` (eta, binary, one per candidate parent set), ``tau_m`` (one per
-    sample; a single one for the hard margin), ``k`` and ``t`` (AICc only: number of parameters, correction)
-    and ``o_i`` (order variables, only with ``acyclicity='order'``).
-
-    Attributes
-    ----------
-    problem : Problem
-        The problem that is formulated.
-    milp : Milp
-        The program, a maximisation.
-    acyclicity : {"order", "cluster"}
-        With ``cluster`` the program is a relaxation until all violated rows are added.
-    tau, curve, order : slice
-        Columns of each kind after eta; an empty slice if the program has no column of the kind.
+    The columns are, in this order: ``p_i_k`` (eta, binary, one per candidate parent set), ``tau_m`` (one per sample; a
+    single one for the hard margin), ``k`` and ``t`` (AICc only: number of parameters, correction) and ``o_i`` (order
+    variables, only with ``acyclicity='order'``). `tau`, `curve` and `order` are the columns of each kind after eta, an
+    empty slice if there is none. With the acyclicity "cluster" the program is a relaxation until all violated rows are
+    added.
     """
 
     problem: Problem
@@ -78,12 +68,8 @@ class Formulation:
         """Return the full column vector of a structure: eta, tau, curve and order variables.
 
         Solvers are given complete starts only. To complete a partial start, a solver runs a sub-MIP, and some solvers
-        then report the bounds of the sub-MIP as bounds of the program.
-
-        Raises
-        ------
-        InputError
-            If the structure is outside the candidate sets.
+        then report the bounds of the sub-MIP as bounds of the program. InputError if the structure is outside the
+        candidate sets.
         """
         choice = self.problem.choice(structure)
         if choice is None:
@@ -106,10 +92,7 @@ class Formulation:
     def choice(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the index of each variable's parent set at an integral point, shape (V,); the graph may be cyclic.
 
-        Raises
-        ------
-        SolverError
-            If the point does not choose exactly one parent set for every variable, within a tolerance of 0.1.
+        SolverError if the point does not choose exactly one parent set for every variable, within a tolerance of 0.1.
         """
         eta = x[: self.n_sets]
         chosen = self.problem.candidates.heaviest(eta)
@@ -178,26 +161,12 @@ def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = Fal
     """Formulate a problem as the MILP (19) of P12.
 
     The conditional log-likelihood is not piecewise linear. Each of its samples begins with one tangent row
-    (`milpbn.milp.tangents`), at the point that gives all candidate sets of a variable equal shares.
+    (`milpbn.milp.sample_rows`), at the point that gives all candidate sets of a variable equal shares.
 
-    Parameters
-    ----------
-    problem : Problem
-        Coefficients and candidate sets.
-    acyclicity : {"order", "cluster"}
-        ``order`` writes the V^2 - V rows (16) over all variables, the class included. ``cluster`` writes the rows (7)
-        of those pairs of variables that can be each other's parents; the other rows (7) are added by separation.
-    reduce : bool
-        Leave out the samples' rows that are redundant for every structure (`competing_rows`).
-
-    Returns
-    -------
-    Formulation
-
-    Raises
-    ------
-    InputError
-        If `acyclicity` has another value.
+    The acyclicity "order" writes the V^2 - V rows (16) over all variables, the class included. "cluster" writes the
+    rows (7) of those pairs of variables that can be each other's parents; the other rows (7) are added by separation.
+    `reduce` leaves out the samples' rows that are redundant for every structure (`competing_rows`).
+    InputError for another acyclicity.
     """
     if acyclicity not in ACYCLICITY:
         raise InputError(f"There is no acyclicity {acyclicity!r}; choose one of {', '.join(ACYCLICITY)}.")

@@ -19,42 +19,27 @@ pickled for a solver in a child process.
 class Milp:
     """Maximise ``c @ x + constant`` over ``row_lower <= A @ x <= row_upper``, ``lower <= x <= upper``.
 
-    The program is always a maximisation. Infinite bounds are ``+-inf``. It holds arrays and no object of a solver.
-
-    Attributes
-    ----------
-    c : float64 array, shape (n,)
-        Objective coefficients.
-    constant : float
-        Objective constant. Model files leave it out; the sidecar holds it.
-    A : scipy.sparse.csr_array, shape (m, n)
-        Row coefficients, with sorted int32 indices and without explicit zeros.
-    row_lower, row_upper : float64 arrays, shape (m,)
-        Row bounds.
-    lower, upper : float64 arrays, shape (n,)
-        Column bounds.
-    integer : bool array, shape (n,)
-        Which columns are integer; each of them is binary or has integral bounds.
-    column_names, row_names : lists of str
-        Unique names that every solver accepts in .lp and .mps files.
-    name : str
-        Name of the model.
-    lazy_rows : callable, optional
-        Finds further rows of the program where a point violates them. Only solvers that add rows inside their tree
-        take such a program; other solvers and files do not have these rows.
+    The program is always a maximisation with m rows and n columns. Infinite bounds are ``+-inf``. Objective and column
+    bounds have the shape (n,), row bounds the shape (m,). It holds arrays and no object of a solver.
     """
 
     c: NDArray[np.float64]
+    #: Objective constant. Model files leave it out; the sidecar holds it.
     constant: float
+    #: Row coefficients, shape (m, n), with sorted int32 indices and without explicit zeros.
     A: sp.csr_array
     row_lower: NDArray[np.float64]
     row_upper: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]
+    #: Which columns are integer, shape (n,); each of them is binary or has integral bounds.
     integer: NDArray[np.bool_]
+    #: Unique names that every solver accepts in .lp and .mps files.
     column_names: list[str]
     row_names: list[str]
     name: str = "milpbn"
+    #: Finds further rows of the program where a point violates them. Only solvers that add rows inside their tree take
+    #: such a program; other solvers and files do not have these rows.
     lazy_rows: LazyRows | None = None
 
     @property

@@ -30,14 +30,8 @@ SEVERAL = -2
 class Candidates:
     """Candidate parent sets S_{i,k} of every variable (section 3 of Peharz & Pernkopf 2012, P12).
 
-    The vector eta has one binary indicator for each parent set, variable by variable.
-
-    Attributes
-    ----------
-    names : tuple of str, length V
-        Variable names, the class last.
-    sets : tuple of tuples of parent sets, length V
-        For each variable its candidates, each an ascending tuple of variable indices.
+    `names` has the V variables, the class last, and `sets` the candidates of each, ascending tuples of variable
+    indices. The vector eta has one binary indicator for each parent set, variable by variable; it has length P.
     """
 
     names: tuple[str, ...]
@@ -136,21 +130,12 @@ class Candidates:
         return next((s for s in self.sets[i] if set(s) <= set(parents)), None)
 
     def heaviest(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the index of each variable's parent set of largest weight, shape (V,); the first one of a tie.
-
-        `weights` has shape (P,).
-        """
+        """Return the index of each variable's parent set of largest weight, the first of a tie, for weights (P,)."""
         blocks = pairwise(self.offsets.tolist())
         return np.array([a + int(np.argmax(weights[a:b])) for a, b in blocks], dtype=np.int64)
 
     def structure(self, choice: Sequence[int] | NDArray[np.integer]) -> Structure:
-        """Return the structure that one chosen parent set (its index in eta) per variable makes.
-
-        Raises
-        ------
-        InputError
-            If the choice has a cycle.
-        """
+        """Return the structure of one chosen parent set (its index in eta) per variable; InputError for a cycle."""
         return Structure(self.names, tuple(self.flat[int(p)] for p in choice))
 
     def __repr__(self) -> str:
@@ -160,14 +145,9 @@ class Candidates:
 class Admitted(NamedTuple):
     """The parent sets that rules and options admit for one variable.
 
-    They are the required features with further ones, and with the class or without it.
-
-    Attributes
-    ----------
-    required, free : tuples of int
-        Features that every set contains, and features that a set may contain; ascending.
-    without_class, with_class : int
-        The most free features in a set without and with the class; -1 if there is no such set.
+    They are the `required` features with further ones of the `free` features, both ascending, and with the class or
+    without it. `without_class` and `with_class` are the most free features in a set without and with the class; -1 if
+    there is no such set.
     """
 
     required: ParentSet
@@ -185,8 +165,8 @@ class Admitted(NamedTuple):
 
     def count(self, size: int) -> int:
         """Return how many have at most `size` members, or no free feature."""
-        rooms = self._rooms(size)
-        return sum(_count_subsets(len(self.free), room) for room in rooms)
+        n = len(self.free)
+        return sum(comb(n, k) for room in self._rooms(size) for k in range(min(room, n) + 1))
 
     def sets(self, c: int, size: int) -> list[ParentSet]:
         """Return those with at most `size` members or no free feature: without the class first, then by size."""
@@ -269,41 +249,15 @@ def count_candidates(n_features: int, score: Score, rules: Rules | None = None) 
     )
 
 
-def _count_subsets(n: int, room: int) -> int:
-    """Return the number of subsets of n variables that have at most `room` members."""
-    return sum(comb(n, size) for size in range(min(room, n) + 1))
-
-
 def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = None) -> Candidates:
-    """List every variable's candidate parent sets that obey the rules (see `admitted_sets`).
-
-    Parameters
-    ----------
-    names : sequence of str, length V
-        Variable names, the class last.
-    score : Score
-        Reads max_parents, class_parents and parent_sets.
-    rules : Rules, optional
-        Constraints in indices.
-
-    Returns
-    -------
-    Candidates
-        A variable has an empty list if no parent set of it obeys the rules.
-    """
+    """List every variable's candidate parent sets that obey the rules (see `admitted_sets`); a list may be empty."""
     return list_candidates(names, admitted_sets(len(names) - 1, score, rules or Rules()))
 
 
 def list_candidates(
     names: Sequence[str], admitted: Sequence[Admitted], budget: Budget | None = None
 ) -> Candidates:
-    """List the parent sets that rules and options admit.
-
-    Raises
-    ------
-    NoIncumbentError
-        If the budget is used up.
-    """
+    """List the parent sets that rules and options admit; NoIncumbentError if the budget is used up."""
     budget = budget or Budget()
     c, sets = len(names) - 1, []
     for own in admitted:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, number_cells_of
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import NEGLIGIBLE, Softening, apart, number_cells_of
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -28,7 +29,7 @@ def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the t
     out = np.zeros(len(tables.columns))
     for k in range(len(out)):
         d, start = tables.domain[k], tables.start[k]
-        far = apart(tables.leave_one_out, tables.sizes[d])
+        far = apart(tables.two_tables, tables.sizes[d])
         for row in range(start, start + tables.sizes[d]):
             low, high = np.inf, -np.inf
             for c in range(tables.values.shape[1]):
@@ -47,38 +48,19 @@ def score_changes(
     smallest: bool,
     parallel: bool,
 ) -> NDArray[np.float64]:
-    """Return the samples' part of the score with each of some columns added to the logits, one at a time.
+    """Return the samples' part of the score, in nats, with each of n columns added to the logits, one at a time.
 
-    Samples whose margin stays above gamma whichever column is added are counted once for all columns.
-
-    Parameters
-    ----------
-    tables : Tables
-        Coefficients.
-    spreads : float64 array, shape (K,)
-        See `table_spreads`.
-    softening : Softening
-        Shape and cap of a sample's part.
-    logits : float64 array, shape (M, Q)
-        Joint log-probabilities from the parent sets of all other variables.
-    columns : int64 array, shape (n,)
-        Columns to add.
-    smallest : bool
-        Hard margin: the smallest margin of all samples is the score.
-    parallel : bool
-        Use threads.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        Nats.
+    Samples whose margin stays above gamma whichever column is added are counted once for all columns. `spreads`, shape
+    (K,), are those of `table_spreads`. `logits`, shape (M, Q), are the joint log-probabilities from the parent sets of
+    all other variables. Under the hard margin (`smallest`) the smallest margin of all samples is the score. `parallel`
+    says whether to use threads.
     """
     reach = np.inf
     if not smallest:
         beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
         reach = beyond + float(spreads[columns].max(initial=0.0))
     near, decided = _within_reach(tables, logits, reach)
-    least = _to_odds(near.gaps, tables.leave_one_out) if softening.smooth else np.empty(0)
+    least = _to_odds(near.gaps, tables.two_tables) if softening.smooth else np.empty(0)
     out = np.empty(len(columns))
 
     def part(begin: int, end: int) -> None:
@@ -92,16 +74,10 @@ def score_changes(
 
 
 class Near(NamedTuple):
-    """The samples whose part of the score one more column may change.
+    """The samples whose part of the score one more column may change: their indices and weights, shape (n,).
 
-    Attributes
-    ----------
-    sample : int64 array, shape (n,)
-        Their indices.
-    gaps : float64 array, shape (n, Q)
-        Log-odds of the true class against every class, inf for itself; `_to_odds` makes odds of them.
-    weights : float64 array, shape (n,)
-        Their weights.
+    `gaps`, shape (n, Q), has the log-odds of the true class against every class, inf for itself; `_to_odds` makes odds
+    of them.
     """
 
     sample: NDArray[np.int64]
@@ -145,7 +121,7 @@ def _to_odds(gaps, apart):  # type: ignore[no-untyped-def]
     """Replace log-odds against all classes by exp(least - log-odds); return `least`, the smallest log-odds, shape (n,).
 
     The true class has the log-odds 0, although the array holds inf there. If its log-probabilities are `apart` from
-    those of the other classes, it gets the odds 0 here, and `_sum_of_likelihoods` adds them.
+    those of the other classes, it gets the odds 0 here, and `_likelihoods` adds them.
     """
     least = np.zeros(len(gaps))
     for x in range(len(gaps)):
@@ -166,64 +142,54 @@ def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
     cells = np.empty(len(sample), dtype=np.uint32)
     number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)
     size = tables.sizes[d]
-    own = start + apart(tables.leave_one_out, size)
+    own = start + apart(tables.two_tables, size)
     return tables.values[start : start + size], tables.values[own : own + size], cells
 
 
 @kernel
 def _margins(tables, near, cap, smallest, columns, out):  # type: ignore[no-untyped-def]
     """Write the score of some samples with each of some columns added, given the log-odds against all classes."""
-    for n in range(len(columns)):
-        out[n] = _sum_of_margins(tables, near, cap, smallest, columns[n])
-
-
-@kernel(inner=True)
-def _sum_of_margins(tables, near, cap, smallest, k):  # type: ignore[no-untyped-def]
     sample, gaps, weights = near.sample, near.gaps, near.weights
     Q = gaps.shape[1]
-    table, own, cells = _cells(tables, k, sample)
-    total = np.inf if smallest else 0.0
-    for x in range(len(sample)):
-        cell = np.uint64(cells[x])
-        low = np.inf
-        for c in range(Q):
-            v = gaps[x, c] - table[cell, c]
-            low = min(low, v)
-        low += own[cell, np.uint64(tables.true[sample[x]])]
-        if smallest:
-            total = min(total, low)
-        else:
-            total += weights[x] * min(low, cap)
-    return total
+    for n in range(len(columns)):
+        table, own, cells = _cells(tables, columns[n], sample)
+        total = np.inf if smallest else 0.0
+        for x in range(len(sample)):
+            cell = np.uint64(cells[x])
+            low = np.inf
+            for c in range(Q):
+                v = gaps[x, c] - table[cell, c]
+                low = min(low, v)
+            low += own[cell, np.uint64(tables.true[sample[x]])]
+            if smallest:
+                total = min(total, low)
+            else:
+                total += weights[x] * min(low, cap)
+        out[n] = total
 
 
 @kernel
 def _likelihoods(tables, near, least, columns, out):  # type: ignore[no-untyped-def]
     """Write the conditional log-likelihood of some samples with each of some columns added, given the odds."""
-    for n in range(len(columns)):
-        out[n] = _sum_of_likelihoods(tables, near, least, columns[n])
-
-
-@kernel(inner=True)
-def _sum_of_likelihoods(tables, near, least, k):  # type: ignore[no-untyped-def]
     sample, odds, weights = near.sample, near.gaps, near.weights
     Q = odds.shape[1]
-    table, own, cells = _cells(tables, k, sample)
-    # Exponentials relative to the largest of their row, computed at a cell's first visit: most cells have no sample.
-    factors = np.empty(table.shape)
-    largest = np.full(len(table), np.nan)
-    total = 0.0
-    for x in range(len(sample)):
-        cell = np.uint64(cells[x])
-        if np.isnan(largest[cell]):
-            largest[cell] = table[cell].max()
+    for n in range(len(columns)):
+        table, own, cells = _cells(tables, columns[n], sample)
+        # Exponentials relative to the largest of their row, made at a cell's first visit: most cells have no sample.
+        factors = np.empty(table.shape)
+        largest = np.full(len(table), np.nan)
+        total = 0.0
+        for x in range(len(sample)):
+            cell = np.uint64(cells[x])
+            if np.isnan(largest[cell]):
+                largest[cell] = table[cell].max()
+                for c in range(Q):
+                    factors[cell, c] = np.exp(table[cell, c] - largest[cell])
+            mass = 0.0
             for c in range(Q):
-                factors[cell, c] = np.exp(table[cell, c] - largest[cell])
-        mass = 0.0
-        for c in range(Q):
-            mass += odds[x, c] * factors[cell, c]
-        true = own[cell, np.uint64(tables.true[sample[x]])] - largest[cell] + least[x]
-        if tables.leave_one_out:
-            mass += np.exp(true)
-        total += weights[x] * (true - np.log(max(mass, LEAST_SUM)))
-    return total
+                mass += odds[x, c] * factors[cell, c]
+            true = own[cell, np.uint64(tables.true[sample[x]])] - largest[cell] + least[x]
+            if tables.two_tables:
+                mass += np.exp(true)
+            total += weights[x] * (true - np.log(max(mass, LEAST_SUM)))
+        out[n] = total

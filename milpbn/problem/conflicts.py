@@ -19,13 +19,9 @@ from milpbn.problem.screening import sets_up_to
 def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, list[Admitted]]:
     """Turn named constraints into rules, and what these and the options admit; some structure obeys them.
 
-    The parent sets are not listed (`milpbn.problem.candidates.list_candidates`).
-
-    Raises
-    ------
-    InputError
-        If no structure obeys all constraints. The message names a minimal conflicting subset: if any one of its
-        constraints is dropped, some structure obeys the others.
+    The parent sets are not listed (`milpbn.problem.candidates.list_candidates`). If no structure obeys all constraints,
+    the message of the InputError names a minimal conflicting subset: if any one of its constraints is dropped, some
+    structure obeys the others.
     """
     parts = atoms(constraints, names)
     if _feasible(parts, names, score):

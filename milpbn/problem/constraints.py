@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from milpbn.errors import InputError
 from milpbn.util.jsonable import finite_number
@@ -86,17 +87,7 @@ class Constraints:
             ) from None
 
     def __bool__(self) -> bool:
-        return any(
-            (
-                self.required,
-                self.forbidden,
-                self.tiers,
-                self.max_children,
-                self.fixed,
-                self.allowed,
-                self.arc_weights,
-            )
-        )
+        return any(getattr(self, key) for key in JSON_FORMS)
 
     def to_dict(self) -> dict[str, object]:
         """Return the constraints as JSON-safe values, the form that `from_dict` reads."""
@@ -114,10 +105,7 @@ class Constraints:
     def from_dict(cls, values: Mapping[str, object], where: str = "The constraints") -> Constraints:
         """Build constraints from parsed JSON: the keys of the attributes, arcs as ``[parent, child]`` lists.
 
-        Raises
-        ------
-        InputError
-            If a key is unknown or a value has the wrong form; the message begins with `where`.
+        If a key is unknown or a value has the wrong form, the message of the InputError begins with `where`.
         """
         if not isinstance(values, Mapping):
             raise InputError(f"{where}: they must be an object with the keys {', '.join(JSON_FORMS)}.")
@@ -128,19 +116,10 @@ class Constraints:
             )
         key = ""
         try:
-            parts: dict[str, object] = {}
+            parts = {}
             for key, value in values.items():
-                if key in ("required", "forbidden"):
-                    parts[key] = tuple((_text(a), _text(b)) for a, b in value)  # type: ignore[attr-defined]
-                elif key == "tiers":
-                    parts[key] = tuple(_texts(t) for t in value)  # type: ignore[attr-defined]
-                elif key == "max_children":
-                    parts[key] = {_text(k): _count(v) for k, v in value.items()}  # type: ignore[attr-defined]
-                elif key in ("fixed", "allowed"):
-                    parts[key] = {_text(k): _texts(v) for k, v in value.items()}  # type: ignore[attr-defined]
-                else:
-                    parts[key] = {(_text(a), _text(b)): _number(w) for a, b, w in value}  # type: ignore[attr-defined]
-            return cls(**parts)  # type: ignore[arg-type]
+                parts[key] = _READERS[key](value)
+            return cls(**parts)
         except (TypeError, ValueError, AttributeError):
             raise InputError(
                 f"{where}: the value of {key!r} does not have the form {JSON_FORMS[key]} with names of variables."
@@ -172,20 +151,32 @@ def _number(value: object) -> float:
     return number
 
 
+def _arcs(value: Any) -> tuple[Arc, ...]:
+    return tuple((_text(a), _text(b)) for a, b in value)
+
+
+def _sets(value: Any) -> dict[str, tuple[str, ...]]:
+    return {_text(name): _texts(members) for name, members in value.items()}
+
+
+#: How a value of each key of the JSON form is read; TypeError, ValueError or AttributeError if it has another form.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "required": _arcs,
+    "forbidden": _arcs,
+    "tiers": lambda value: tuple(map(_texts, value)),
+    "max_children": lambda value: {_text(name): _count(limit) for name, limit in value.items()},
+    "fixed": _sets,
+    "allowed": _sets,
+    "arc_weights": lambda value: {(_text(a), _text(b)): _number(weight) for a, b, weight in value},
+}
+
+
 @dataclass(frozen=True)
 class Rules:
-    """Constraints by variable index, as the candidate sets and the model read them.
+    """Constraints by variable index, as the candidate sets and the model read them; arcs are pairs (parent, child).
 
-    Attributes
-    ----------
-    required, forbidden : frozensets of (parent, child)
-        Arcs; `forbidden` includes the arcs that tiers and allowed parents rule out.
-    fixed : dict of int to frozenset of int
-        Exact parent sets.
-    max_children : dict of int to int
-        The most children that a variable may have.
-    arc_weights : dict of (parent, child) to float
-        Prior weights in nats.
+    `forbidden` includes the arcs that tiers and allowed parents rule out. `fixed` has exact parent sets, `max_children`
+    the most children of a variable, and `arc_weights` nats.
     """
 
     required: frozenset[tuple[int, int]] = frozenset()
@@ -222,11 +213,8 @@ class Atom:
 def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
     """Split constraints into single ones over variable indices (the class is the last name).
 
-    Raises
-    ------
-    InputError
-        If a constraint names a variable that is not in the data, an arc from a variable to itself, a variable in two
-        tiers, a negative child limit, or a weight that is not finite or too large.
+    InputError if a constraint names a variable that is not in the data, an arc from a variable to itself, a variable in
+    two tiers, a negative child limit, or a weight that is not finite or too large.
     """
     index = {name: i for i, name in enumerate(names)}
 
@@ -242,14 +230,11 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
             raise InputError(f"{what} names an arc from {pair[0]!r} to itself.")
         return j, i
 
-    result = [
-        Atom(f"required arc {a} -> {b}", Rules(required=frozenset([arc((a, b), "A required arc")])))
-        for a, b in constraints.required
-    ]
-    result += [
-        Atom(f"forbidden arc {a} -> {b}", Rules(forbidden=frozenset([arc((a, b), "A forbidden arc")])))
-        for a, b in constraints.forbidden
-    ]
+    result = []
+    for key in ("required", "forbidden"):
+        for a, b in getattr(constraints, key):
+            arcs: Any = {key: frozenset([arc((a, b), f"A {key} arc")])}
+            result.append(Atom(f"{key} arc {a} -> {b}", Rules(**arcs)))
     tier_of: dict[int, int] = {}
     for level, tier in enumerate(constraints.tiers):
         for name in tier:
@@ -261,17 +246,13 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
             if later > earlier:
                 text = f"tiers: {names[j]} comes after {names[i]}"
                 result.append(Atom(text, Rules(forbidden=frozenset([(j, i)]))))
-    for name, members in constraints.fixed.items():
-        i = at(name, "A fixed parent set")
-        parents = frozenset(arc((p, name), "A fixed parent set")[0] for p in members)
-        shown = "{" + ", ".join(members) + "}"
-        result.append(Atom(f"fixed parent set of {name}: {shown}", Rules(fixed={i: parents})))
-    for name, members in constraints.allowed.items():
-        i = at(name, "The allowed parents")
-        parents = frozenset(arc((p, name), "The allowed parents")[0] for p in members)
-        others = frozenset((j, i) for j in range(len(names)) if j != i and j not in parents)
-        shown = "{" + ", ".join(members) + "}"
-        result.append(Atom(f"allowed parents of {name}: {shown}", Rules(forbidden=others)))
+    for key, what in (("fixed", "A fixed parent set"), ("allowed", "The allowed parents")):
+        for name, members in getattr(constraints, key).items():
+            i = at(name, what)
+            parents = frozenset(arc((p, name), what)[0] for p in members)
+            others = frozenset((j, i) for j in range(len(names)) if j != i and j not in parents)
+            rules = Rules(fixed={i: parents}) if key == "fixed" else Rules(forbidden=others)
+            result.append(Atom(f"{what.split(' ', 1)[1]} of {name}: {{{', '.join(members)}}}", rules))
     every = constraints.max_children.get("*")
     limits = dict.fromkeys(range(len(names) - 1), every) if every is not None else {}
     limits |= {at(n, "max_children"): c for n, c in constraints.max_children.items() if n != "*"}

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
 from milpbn.errors import InputError
-from milpbn.network.prior import Prior, PseudoCounts, prior_parents, shrunk_counts, uniform_counts
 
 #: Up to this many joint states per sample, every joint state of a domain gets a cell. With more, only the joint
 #: states that occur get one, so that a table has at most one cell per sample.
@@ -22,19 +21,14 @@ def cell_limit(n_samples: int) -> int:
     return max(DENSE_CELLS_PER_SAMPLE * n_samples, 4096)
 
 
-def require_units(data: Dataset, leave_one_out: bool) -> None:
-    """Check that one unit of weight can be left out of every sample, if it is to be.
+def require_units(data: Dataset, unit: float) -> None:
+    """Refuse weights below 1 if one unit of weight is to be left out of every sample (`unit` is not 0).
 
     Then a count between 1 and 2 is the weight of a single row, which is exact, so that a count less 1 keeps a small
     relative error (`milpbn.problem.rounding`). The sum of smaller weights would not.
-
-    Raises
-    ------
-    InputError
-        If a weight is below 1.
     """
     least = float(data.weights.min(initial=1.0))
-    if leave_one_out and least < 1:
+    if unit and least < 1:
         raise InputError(
             "Leave-one-out scores (--leave-one-out, --recipe accurate) leave one unit of weight out of every sample, "
             f"but the data {data.name!r} have samples of weight {least:g}; multiply all weights by "
@@ -45,24 +39,11 @@ def require_units(data: Dataset, leave_one_out: bool) -> None:
 def joint_states(
     codes: NDArray[np.int32], members: tuple[int, ...], n_states: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the numbers of the joint states of some variables, the last member varying fastest.
+    """Return the numbers of the joint states of some variables, the last member varying fastest, and a bound on them.
 
-    Parameters
-    ----------
-    codes : int32 array, shape (M, V)
-        Samples.
-    members : tuple of int
-        The variables.
-    n_states : int64 array, shape (V,)
-        Numbers of states.
-
-    Returns
-    -------
-    index : int64 array, shape (M,)
-        Number of each sample's joint state.
-    size : int
-        All numbers are below it. It is the number of all joint states up to `cell_limit`; beyond, joint states that
-        do not occur are left out.
+    The numbers are an int64 array of shape (M,), given codes of shape (M, V) and n_states of shape (V,). All of them
+    are below the bound: the number of all joint states up to `cell_limit`; beyond, joint states that do not occur are
+    left out.
     """
     M = codes.shape[0]
     index = np.zeros(M, dtype=np.int64)
@@ -98,46 +79,6 @@ def log_likelihood(data: Dataset, child: int, parents: tuple[int, ...]) -> float
     rest = data.other_weights(counts)
     # An infinite count gives an empty cell the logarithm of 1, so that 0 log 0 = 0.
     return float((counts * log_share(np.where(counts > 0, counts, np.inf), rest)).sum())
-
-
-def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> float:
-    """Return sum_{j,h} n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), in nats: no sample counts for itself.
-
-    The parameters are smoothed, since without smoothing a state that occurs once would have the logarithm of 0. Where
-    the prior's mean is a table, its counts lack the unit as well (`milpbn.network.prior`).
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data without weights below 1.
-    child, parents : int, tuple of int
-        The variable, and its parents.
-    prior : Prior
-        With a Laplace constant a > 0.
-    """
-    counts = family_counts(data, child, parents)
-    part, rest = _pseudo_counts(data, child, parents, prior)
-    n, others = counts[counts > 0], (data.other_weights(counts) + rest)[counts > 0]
-    return float((n * log_share(n - 1 + np.broadcast_to(part, counts.shape)[counts > 0], others)).sum())
-
-
-def _pseudo_counts(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
-    """Return the pseudo-counts without one unit of weight of each cell's own samples, by the rows of `family_counts`.
-
-    Cells that do not occur have no samples; their pseudo-counts mean nothing.
-    """
-    states = int(data.n_states[child])
-    fewer = prior_parents(prior, parents, data.n_states)
-    if fewer is None:
-        return uniform_counts(prior.smoothing, states)
-    counts = family_counts(data, child, fewer)
-    rest = data.other_weights(counts)
-    if fewer:  # every row of the family's table belongs to one class
-        index, size = joint_states(data.codes, parents, data.n_states)
-        class_of = np.zeros(size, dtype=np.int64)
-        class_of[index] = joint_states(data.codes, fewer, data.n_states)[0]
-        counts, rest = counts[class_of], rest[class_of]
-    return shrunk_counts(np.maximum(counts - 1, 0.0), rest, prior.smoothing, states)
 
 
 def n_parameters(data: Dataset, child: int, parents: tuple[int, ...]) -> int:

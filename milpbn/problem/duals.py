@@ -13,7 +13,8 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from milpbn.problem.products import Softening, Tables, apart
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import Softening, apart
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -58,15 +59,11 @@ def empty_duals(tables: Tables) -> Duals:
 
 @kernel
 def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-untyped-def]
-    """Write the dual weights of the soft minimum at a point to `duals`.
+    """Write the dual weights of the soft minimum at a point to `duals`, and return score, constant and soft weight.
 
-    Returns
-    -------
-    score, constant : float
-        The samples' part of the score at the point, and the part of the dual bound that does not depend on the
-        structure: sum_m w_m lambda_{m,0} gamma; under CLL minus the weighted entropies of the lambda_m.
-    soft : float
-        The total weight that is not on its sample's largest lambda.
+    The score is the samples' part at the point. The constant is the part of the dual bound that does not depend on the
+    structure: sum_m w_m lambda_{m,0} gamma; under CLL minus the weighted entropies of the lambda_m. The soft weight is
+    the total weight that is not on its sample's largest lambda.
     """
     M, Q = logits.shape
     cap = softening.cap
@@ -153,7 +150,7 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
                 wanted += 1
         if not wanted:
             continue
-        far = apart(tables.leave_one_out, tables.sizes[d]) * Q
+        far = apart(tables.two_tables, tables.sizes[d]) * Q
         size = tables.sizes[d] * Q + far
         for t in range(n):
             place[t] = label[t]

@@ -14,19 +14,19 @@ computed without one unit of weight of that class in that cell. `_Domain._left_o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
-from milpbn.network.prior import Prior
 from milpbn.problem.candidates import Candidates, ParentSet
 from milpbn.problem.counts import cell_limit
 from milpbn.problem.prior_counts import CoefficientPrior
+from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
 
 
@@ -39,57 +39,57 @@ def active_columns(candidates: Candidates) -> NDArray[np.int64]:
     return np.union1d(of[parent == c], np.flatnonzero(candidates.variable == c))
 
 
-@dataclass(frozen=True)
-class FamilyTables:
-    """Tables of all families (*columns*) whose coefficients are not all 0.
-
-    The cell of sample m in domain d is ``sum_t strides[d, t] * codes[rows[d, t], m]``, over the t with
-    ``rows[d, t] >= 0``. Column k has the table ``values[start[k] : start[k] + sizes[domain[k]]]``, and
-    alpha(k, m, c) = table[cell, true[m]] - table[cell, c]. With `leave_one_out` the table of the true class, to which
-    table[cell, true[m]] belongs, comes right after it in `values`, else it is the same table.
-
-    Attributes
-    ----------
-    codes : int32 array, shape (n_rows, M)
-        The samples, one row per variable. Further rows hold the cell numbers of domains with too many joint states.
-    true : int32 array, shape (M,)
-        The column of a table that belongs to the sample's true class.
-    rows, strides : int64 arrays, shape (D, W)
-        The rows of `codes` and the strides that number the cells of each domain; rows of -1 are padding.
-    sizes : int64 array, shape (D,)
-        Number of cells of each domain.
-    columns : int64 array, shape (K,)
-        Index in eta of each column, ascending.
-    domain, start : int64 arrays, shape (K,)
-        Domain of each column, and the first row of its table in `values`.
-    values : float64 array, shape (cells, Q)
-        Log-probabilities in nats, Q = C. Under the binary margin Q = 2: the sample's class is part of the domain, a row
-        is (0, -abar), and `true` is 0.
-    leave_one_out : bool
-        Whether every table is followed by one of the same size for the true class. Under the binary margin it is False
-        also for leave-one-out scores: a cell belongs to one true class, and abar takes that into account.
-    """
-
+class _Arrays(NamedTuple):
+    #: Shape (n_rows, M): the samples, one row per variable. Further rows hold the cell numbers of domains with too many
+    #: joint states.
     codes: NDArray[np.int32]
+    #: Shape (M,): the column of a table that belongs to the sample's true class.
     true: NDArray[np.int32]
+    #: Shape (D, W), with `strides`: the rows of `codes` and the strides that number the cells of each domain; rows of
+    #: -1 are padding.
     rows: NDArray[np.int64]
     strides: NDArray[np.int64]
+    #: Shape (D,): number of cells of each domain.
     sizes: NDArray[np.int64]
+    #: Shape (K,): index in eta of each column, ascending.
     columns: NDArray[np.int64]
+    #: Shape (K,), with `start`: domain of each column, and the first row of its table in `values`.
     domain: NDArray[np.int64]
     start: NDArray[np.int64]
+    #: Shape (cells, Q): log-probabilities in nats, Q = C. Under the binary margin Q = 2: the sample's class is part of
+    #: the domain, a row is (0, -abar), and `true` is 0.
     values: NDArray[np.float64]
-    leave_one_out: bool = False
+    #: Shapes (D + 1,) and (K,): the columns of each domain.
+    first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    #: Shape (M,): weights of the samples' margins.
+    weights: NDArray[np.float64]
+    #: Whether every table is followed by one of the same size for the true class, as leave-one-out scores need it but
+    #: for the binary margin: there a cell belongs to one true class, and abar takes that into account.
+    two_tables: bool
+
+
+class Tables(_Arrays):  # a subclass, so that `MarginRows.alpha` can be kept in its `__dict__`
+    """Tables of all families (*columns*) whose coefficients are not all 0, a tuple that kernels take.
+
+    The cell of sample m in domain d is ``sum_t strides[d, t] * codes[rows[d, t], m]``, over the t with ``rows[d, t] >=
+    0``. Column k has the table ``values[start[k] : start[k] + sizes[domain[k]]]``, and alpha(k, m, c) = table[cell,
+    true[m]] - table[cell, c]. With `two_tables` the table of the true class, to which table[cell, true[m]] belongs,
+    comes right after it in `values`, else it is the same table. The columns of domain d are ``members[first[d] :
+    first[d + 1]]``.
+    """
+
+    @classmethod
+    def of(cls, *, domain: NDArray[np.int64], sizes: NDArray[np.int64], **others: Any) -> Tables:
+        """Return tables with the columns of each domain, `first` and `members`, filled in."""
+        order = np.argsort(domain, kind="stable").astype(np.int64)
+        first = np.searchsorted(domain[order], np.arange(len(sizes) + 1)).astype(np.int64)
+        return cls(domain=domain, sizes=sizes, first=first, members=order, **others)
 
     @property
     def n_samples(self) -> int:
         """Number of (merged) samples M."""
         return self.codes.shape[1]
-
-    def take(self, samples: NDArray[np.integer]) -> FamilyTables:
-        """Return the same tables for a selection of the samples."""
-        codes = np.ascontiguousarray(self.codes[:, samples])
-        return replace(self, codes=codes, true=self.true[samples])
 
     def cells(self, domain: int) -> NDArray[np.int64]:
         """Return the cell of every sample in a domain, int64 array, shape (M,)."""
@@ -98,75 +98,44 @@ class FamilyTables:
 
     def apart(self, domain: int) -> int:
         """Return how many rows of `values` the true class's table of a column is after that of the other classes."""
-        return int(self.sizes[domain]) if self.leave_one_out else 0
+        return int(self.sizes[domain]) if self.two_tables else 0
 
-    def coefficients(self, column: int) -> NDArray[np.float64]:
-        """Return alpha of one column for every sample and competing class, shape (M, Q - 1)."""
-        domain = int(self.domain[column])
-        place = self.start[column] + self.cells(domain)
-        table = self.values[place]
-        own = self.values[place + self.apart(domain), self.true]
-        others = np.ones(table.shape, dtype=bool)
-        others[np.arange(len(table)), self.true] = False
-        return own[:, None] - table[others].reshape(len(table), -1)
+    def weighted(self, weights: NDArray[np.float64]) -> Tables:
+        """Return the same tables for the samples with a weight, given the weights of all, shape (M,)."""
+        samples = np.flatnonzero(weights)
+        codes = np.ascontiguousarray(self.codes[:, samples])
+        return self._replace(codes=codes, true=self.true[samples], weights=weights[samples])
 
-    def keep(self, entries: NDArray[np.bool_]) -> FamilyTables:
+    def keep(self, entries: NDArray[np.bool_]) -> Tables:
         """Return the tables of the parent sets marked in `entries`, bool array, shape (P,), with new indices."""
         kept = entries[self.columns]
-        place = np.cumsum(entries) - 1
-        return replace(
-            self, columns=place[self.columns[kept]], domain=self.domain[kept], start=self.start[kept]
-        )
+        columns = (np.cumsum(entries) - 1)[self.columns[kept]]
+        own = {"columns": columns, "domain": self.domain[kept], "start": self.start[kept]}
+        derived = {"first", "members"}
+        return Tables.of(**{k: v for k, v in self._asdict().items() if k not in derived} | own)
 
 
 def family_tables(
-    data: Dataset,
-    candidates: Candidates,
-    prior: Prior,
-    *,
-    binary: bool,
-    leave_one_out: bool = False,
-    budget: Budget | None = None,
-) -> FamilyTables:
-    """Count the data, and return the tables of all families.
+    data: Dataset, candidates: Candidates, score: Score, budget: Budget | None = None
+) -> Tables:
+    """Count the data, and return the tables of all families under a margin score; NoIncumbentError if the budget ends.
 
-    The smoothed ML parameters are theta_{j|h} = (n_{j|h} + a) / (n_h + a sp(X_i)), P12 (2) with Laplace
-    smoothing; `milpbn.network.prior` has the general formula. With `binary` the class is re-read as {c, not c} in the
-    counts, P12 (20)-(23).
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data; merged samples save time. The counts are sums of its weights.
-    candidates : Candidates
-        Parent sets.
-    prior : Prior
-        With a Laplace constant a > 0.
-    binary : bool
-        Build the tables of the binary margin.
-    leave_one_out : bool
-        Leave one unit of a sample's weight out of its own parameters; no weight is below 1.
-    budget : Budget, optional
-        The time and memory that this may take; by default there is no limit of time.
-
-    Raises
-    ------
-    NoIncumbentError
-        If the budget is used up.
+    The smoothed ML parameters are theta_{j|h} = (n_{j|h} + a) / (n_h + a sp(X_i)), P12 (2) with Laplace smoothing;
+    `milpbn.network.prior` has the general formula. Under a binary margin the class is re-read as {c, not c} in the
+    counts, P12 (20)-(23). The counts are sums of the data's weights; merged samples save time.
     """
     budget = budget or Budget()
-    c = candidates.n_variables - 1
+    binary, c = score.kind.binary, candidates.n_variables - 1
     columns = active_columns(candidates)
     members = _columns_by_domain(candidates, columns, budget)
     codes = [np.ascontiguousarray(data.codes[:, j]) for j in range(data.n_variables)]
-    n_states = data.n_states
     width = max((len(d) for d in members), default=0) + binary
     rows = np.full((len(members), max(1, width)), -1, dtype=np.int64)
     strides, sizes = np.zeros_like(rows), np.empty(len(members), dtype=np.int64)
     domain_of, start = np.empty((2, len(columns)), dtype=np.int64)
     factor, n_entries = (data.n_classes, 2) if binary else (1, data.n_classes)
-    two_tables = leave_one_out and not binary
-    means = CoefficientPrior(data, prior, binary=binary, leave_one_out=leave_one_out)
+    two_tables = score.kind.unit > 0 and not binary
+    prior = CoefficientPrior(data, score.prior, binary=binary, unit=score.kind.unit)
     # Written in place: a list of tables that is stacked in the end would take the memory and its first use twice.
     most = sum(largest_size(data, domain) * factor * len(inside) for domain, inside in members.items())
     values = np.empty((most * (2 if two_tables else 1), n_entries))
@@ -177,8 +146,8 @@ def family_tables(
                 f"the tables of {len(columns)} parent sets were computed",
                 f"tables {filled_columns} of {len(columns)} parent sets",
             )
-        counted = _Domain(data, domain, n_states, codes)
-        own_rows, own_strides = (domain, counted.strides)
+        counted = _Domain(data, domain, codes, prior)
+        own_rows, own_strides = domain, counted.strides
         if counted.numbers is not None:
             codes.append(counted.numbers.astype(np.int32))
             own_rows, own_strides = (len(codes) - 1,), (1,)
@@ -189,15 +158,23 @@ def family_tables(
         sizes[number] = counted.size * factor
         for k in inside:
             child = int(candidates.variable[columns[k]])
-            child_of = None if child == c else child
             domain_of[k], start[k] = number, filled
-            for table in counted.tables(child_of, means, binary=binary, leave_one_out=leave_one_out):
+            for table in counted.tables(None if child == c else child):
                 values[filled : filled + len(table)] = table
                 filled += len(table)
             filled_columns += 1
-    true = np.zeros(data.n_samples, dtype=np.int32) if binary else np.ascontiguousarray(data.y)
-    return FamilyTables(
-        np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values[:filled], two_tables
+    return Tables.of(
+        codes=np.stack(codes),
+        true=np.zeros(data.n_samples, dtype=np.int32) if binary else np.ascontiguousarray(data.y),
+        rows=rows,
+        strides=strides,
+        sizes=sizes,
+        columns=columns,
+        domain=domain_of,
+        start=start,
+        values=values[:filled],
+        weights=data.weights,
+        two_tables=two_tables,
     )
 
 
@@ -221,29 +198,18 @@ def largest_size(data: Dataset, domain: ParentSet) -> int:
 
 
 class _Domain:
-    """The counts n(x_D, c) of the joint states of some features D and the class.
+    """The counts n(x_D, c) of the joint states of some features D (ascending) and the class.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    members : tuple of int
-        The features D, ascending.
-    n_states : int64 array, shape (V,)
-        Numbers of states.
-    codes : list of int32 arrays, shape (M,)
-        The samples' codes, one contiguous array per variable.
+    `codes` has the samples' codes, one contiguous int32 array per variable, shape (M,).
     """
 
     def __init__(
-        self,
-        data: Dataset,
-        members: ParentSet,
-        n_states: NDArray[np.int64],
-        codes: list[NDArray[np.int32]],
+        self, data: Dataset, members: ParentSet, codes: list[NDArray[np.int32]], prior: CoefficientPrior
     ) -> None:
         self.members = members
         self.data = data
+        self.prior = prior
+        n_states = data.n_states
         self.shape = tuple(int(n_states[j]) for j in members)
         self.strides = tuple(prod(self.shape[t + 1 :]) for t in range(len(members)))
         self.size = prod(self.shape)
@@ -259,15 +225,14 @@ class _Domain:
         C = data.n_classes
         self.counts = data.total_weights(index * C + data.y, self.size * C).reshape(self.size, C)
 
-    def tables(
-        self, child: int | None, prior: CoefficientPrior, *, binary: bool, leave_one_out: bool
-    ) -> list[NDArray[np.float64]]:
+    def tables(self, child: int | None) -> list[NDArray[np.float64]]:
         """Return log theta of a child given the other members and the class, or of the class given all members.
 
         It is log(part / (part + rest)), where part = n_{j|h} + a and rest sums the same over the child's other states;
         a is the prior's pseudo-count. A child of None stands for the class. Leave-one-out scores that are not binary
         have a second table for the true class.
         """
+        prior = self.prior
         counts = self.counts
         if child is None:
             rest = self.data.other_weights(counts)
@@ -277,12 +242,12 @@ class _Domain:
             rest = self._other_states(child)
             added = prior.of(child, tuple(j for j in self.members if j != child))
             own_prior, other_prior = added.by_state(self._states(child)) if prior.has_table else added
-        if leave_one_out:
+        if prior.unit:
             own = self._left_out(child, rest + own_prior.rest, own_prior.part)
         else:
             own = log_share(counts + own_prior.part, rest + own_prior.rest)
-        if not binary:
-            if not leave_one_out:
+        if not prior.binary:
+            if not prior.unit:
                 return [own]
             return [log_share(counts + other_prior.part, rest + other_prior.rest), own]
         if child is not None:
@@ -302,14 +267,8 @@ class _Domain:
         cancels in alpha; as the other classes' entries have n_h, theta of the true class is
         (n_{j|h} - 1 + a) / (n_h + a C) here.
 
-        Parameters
-        ----------
-        child : int or None
-            The feature, or None for the class.
-        rest : float64 array, shape (size, C)
-            Counts of the child's other states, with their pseudo-counts.
-        part : float or float64 array that broadcasts to this shape
-            Pseudo-counts of the child's own state.
+        `rest`, shape (size, C), has the counts of the child's other states with their pseudo-counts, and `part` the
+        pseudo-counts of its own state.
         """
         cells, left = self._occurring
         others = rest.ravel()[cells]

@@ -40,10 +40,8 @@ COEFFICIENTS_AND_MODEL = COEFFICIENTS + " and the model built from them"
 def require_fit(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool) -> None:
     """Refuse a problem that would not fit into memory, before its parent sets are listed or a table is built.
 
-    Raises
-    ------
-    InputError
-        The message gives the forecast, the available memory, and the options with which the problem would fit.
+    The message of the InputError gives the forecast, the available memory, and the options with which the problem would
+    fit.
     """
     for needed, what in _needs(data, score, sets, for_milp):
         require_memory(needed, what, lambda: _cures(data, score, rules, for_milp))
@@ -93,13 +91,7 @@ def _cures(data: Dataset, score: Score, rules: Rules, for_milp: bool) -> str:
 
 
 def require_list(n_features: int, score: Score, rules: Rules) -> None:
-    """Refuse candidate parent sets that are too many to list, before they are listed.
-
-    Raises
-    ------
-    InputError
-        The message gives the forecast and the available memory.
-    """
+    """Refuse candidate parent sets that are too many to list, before they are listed; see `require_fit`."""
     n_sets = count_candidates(n_features, score, rules)
     require_memory(
         BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", "take a machine with more of it"
@@ -107,13 +99,7 @@ def require_list(n_features: int, score: Score, rules: Rules) -> None:
 
 
 def require_kept_room(data: Dataset, score: Score, n_sets: int, *, for_milp: bool) -> None:
-    """Refuse a screening that would keep far too many parent sets, before any is ranked.
-
-    Raises
-    ------
-    InputError
-        The message gives the forecast, the available memory, and the option that reduces the need.
-    """
+    """Refuse a screening that would keep far too many parent sets, before any is ranked; see `require_fit`."""
     cure = "keep fewer with --screen (screen)"
     require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} kept parent sets", cure)
     if score.is_margin and for_milp:
@@ -134,25 +120,11 @@ def _n_model_rows(data: Dataset, score: Score) -> int:
 
 
 def tables_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
-    """Forecast the peak memory of building the tables of all families, which is all that the native backend needs.
+    """Forecast the bytes at the peak of building the tables of all families, all that the native engine needs.
 
     The tables take 8 bytes per cell and class, under leave-one-out scores twice that. The codes take 4 bytes per sample
     and variable, and 4 bytes per sample and domain in which only the joint states that occur have a cell, and twice
-    that while they are stacked.
-
-    Parameters
-    ----------
-    data : Dataset
-        Merged training data.
-    sets : Candidates or sequence of Admitted
-        The parent sets, as a list or as what rules and options admit.
-    score : Score
-        A margin score.
-
-    Returns
-    -------
-    int
-        Bytes.
+    that while they are stacked. The data are merged, and the score is one on margins.
     """
     kept, extra = _table_bytes(data, extent(data, sets), score)
     return kept + 2 * extra
@@ -170,16 +142,9 @@ def tensor_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
 
 
 class Extent(NamedTuple):
-    """How much the families need whose coefficients are not all 0.
+    """The number of families whose coefficients are not all 0, and the number of cells of their tables.
 
-    Attributes
-    ----------
-    columns : int
-        Their number.
-    cells : int
-        Cells of their tables.
-    numbered : int
-        Domains in which only the joint states that occur have a cell.
+    `numbered` is the number of domains in which only the joint states that occur have a cell.
     """
 
     columns: int
@@ -248,7 +213,7 @@ def _counted_products(states: tuple[tuple[int, int], ...], room: int) -> list[tu
 def _table_bytes(data: Dataset, size: Extent, score: Score) -> tuple[int, int]:
     """Return the bytes of the tables and the bytes of the codes."""
     # Two entries for each class: those of the binary margin, or those of the two tables of a leave-one-out score.
-    entries = 2 * data.n_classes if score.kind.binary or score.leave_one_out else data.n_classes
+    entries = 2 * data.n_classes if score.kind.binary or score.kind.unit else data.n_classes
     return 8 * size.cells * entries, 4 * data.n_samples * (data.n_variables + size.numbered)
 
 

@@ -17,24 +17,12 @@ from milpbn.problem.scores.spec import Score
 def objection(
     structure: Structure, score: Score, constraints: Constraints, *, any_class_free: bool = False
 ) -> str | None:
-    """Return the first violation of a score's limits or of the constraints by a structure's arcs.
+    """Return the first violation of a score's limits or of the constraints by a structure's arcs, or None.
 
-    Parameters
-    ----------
-    structure : Structure
-        The class is its last variable.
-    score : Score
-        Reads max_parents, class_parents and parent_sets.
-    constraints : Constraints
-        The arc weights are ignored, because they forbid nothing.
-    any_class_free : bool
-        Accept any class-free parent set of a feature that the constraints and limits allow. Otherwise only {} or the
-        required parents are accepted where a search has no larger ones (`milpbn.problem.class_free.has_larger`).
-
-    Returns
-    -------
-    str or None
-        A clause such as "it has the forbidden arc X1 -> X2"; None if the structure violates nothing.
+    It is a clause such as "it has the forbidden arc X1 -> X2". The class is the structure's last variable. Arc weights
+    forbid nothing. With `any_class_free`, any class-free parent set of a feature that the constraints and limits allow
+    is accepted; otherwise only {} or the required parents where a search has no larger ones
+    (`milpbn.problem.class_free.has_larger`).
     """
     parents = {child: set(members) for child, members in structure.to_mapping().items()}
     target = structure.names[-1]

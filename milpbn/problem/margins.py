@@ -17,8 +17,8 @@ from scipy.special import log_softmax
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.changes import table_spreads
-from milpbn.problem.family_tables import FamilyTables, family_tables
-from milpbn.problem.products import Softening, Tables, coefficients, flat_tables
+from milpbn.problem.family_tables import Tables, family_tables
+from milpbn.problem.products import Softening, coefficients
 from milpbn.problem.scores.base import ScoreKind, Shape
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
@@ -30,20 +30,17 @@ class MarginRows:
 
     The log-margin of sample m is the minimum over its rows of ``alpha[m] @ eta[columns]``.
 
-    Attributes
-    ----------
-    tables : FamilyTables
-        The tables in which the coefficients are looked up.
-    weights : float64 array, shape (M,)
-        Sample weights.
-    kind : ScoreKind
-        The score with its options. Only this class turns them into the arguments of the kernels (`softening`,
-        `smallest`).
+    `kind` is the score with its options. Only this class turns them into the arguments of the kernels (`softening`,
+    `smallest`).
     """
 
-    tables: FamilyTables
-    weights: NDArray[np.float64]
+    tables: Tables
     kind: ScoreKind
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Sample weights, shape (M,)."""
+        return self.tables.weights
 
     @property
     def columns(self) -> NDArray[np.int64]:
@@ -61,14 +58,9 @@ class MarginRows:
         return self.n_samples * (self.tables.values.shape[1] - 1)
 
     @cached_property
-    def flat(self) -> Tables:
-        """The tables as the kernels take them."""
-        return flat_tables(self.tables, self.weights)
-
-    @cached_property
     def spreads(self) -> NDArray[np.float64]:
         """The most by which each column can lower a log-margin, in nats, shape (K,)."""
-        return np.asarray(table_spreads(self.flat))
+        return np.asarray(table_spreads(self.tables))
 
     @property
     def softening(self) -> Softening:
@@ -88,7 +80,7 @@ class MarginRows:
         """
         kept = self.tables.__dict__.get("alpha")
         if kept is None:
-            kept = self.tables.__dict__["alpha"] = coefficients(self.flat)
+            kept = self.tables.__dict__["alpha"] = coefficients(self.tables)
         return kept
 
     def logits(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -106,7 +98,7 @@ class MarginRows:
             for row, stride in zip(tables.rows[d, here], tables.strides[d, here], strict=True):
                 cells += stride * tables.codes[row]
             values = tables.values[cells]
-            if tables.leave_one_out:
+            if tables.two_tables:
                 values[every, tables.true] = tables.values[cells + tables.apart(d), tables.true]
             out += eta[self.columns[k]] * values
         return out
@@ -147,36 +139,10 @@ def margin_rows(
     budget: Budget | None = None,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> MarginRows:
-    """Build the tables of a margin score.
+    """Build the tables of a margin score; merged samples save time and memory.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data; merged samples save time and memory.
-    candidates : Candidates
-        Parent sets.
-    score : Score
-        A margin score.
-    budget : Budget, optional
-        The time and memory that this may take; by default there is no limit of time.
-    sample_weights : float64 array, shape (M,), optional
-        Weights of the samples' margins, instead of those of the data; samples of weight 0 get no rows. The parameters
-        are estimated from all data.
-
-    Returns
-    -------
-    MarginRows
+    `sample_weights`, shape (M,), are weights of the samples' margins, instead of those of the data; samples of weight 0
+    get no rows. The parameters are estimated from all data.
     """
-    tables = family_tables(
-        data,
-        candidates,
-        score.prior,
-        binary=score.kind.binary,
-        leave_one_out=score.leave_one_out,
-        budget=budget,
-    )
-    weights = data.weights
-    if sample_weights is not None:
-        counted = np.flatnonzero(sample_weights)
-        tables, weights = tables.take(counted), sample_weights[counted]
-    return MarginRows(tables, weights, score.kind)
+    tables = family_tables(data, candidates, score, budget)
+    return MarginRows(tables if sample_weights is None else tables.weighted(sample_weights), score.kind)

@@ -20,14 +20,11 @@ from milpbn.network.prior import Prior, PseudoCounts, prior_parents, shrunk_coun
 
 
 class PriorCounts(NamedTuple):
-    """The pseudo-counts of a table.
+    """The pseudo-counts of a table: for the true class, and for the competing classes.
 
-    Attributes
-    ----------
-    own, other : PseudoCounts
-        For the true class and for the competing classes. Under a binary margin, for each class and for all others
-        together. They are numbers, or arrays with one row for every state of a feature (one row if the variable is the
-        class), and one column for every class (or one for all).
+    Under a binary margin they are for each class, and for all others together. They are numbers, or arrays with one row
+    for every state of a feature (one row if the variable is the class), and one column for every class (or one for
+    all).
     """
 
     own: PseudoCounts
@@ -46,21 +43,12 @@ class PriorCounts(NamedTuple):
 class CoefficientPrior:
     """The prior of all tables of a margin score.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    prior : Prior
-        With a Laplace constant above 0.
-    binary : bool
-        The class is re-read as {c, not c}.
-    leave_one_out : bool
-        The prior's tables lack one unit of the weight of the sample that is scored.
+    Its Laplace constant is above 0. If `binary`, the class is re-read as {c, not c}. The prior's tables lack the weight
+    `unit`, 1 or 0, of the sample that is scored.
     """
 
-    def __init__(self, data: Dataset, prior: Prior, *, binary: bool, leave_one_out: bool) -> None:
-        self._data, self._prior, self._binary = data, prior, binary
-        self._unit = float(leave_one_out)
+    def __init__(self, data: Dataset, prior: Prior, *, binary: bool, unit: float) -> None:
+        self._data, self._prior, self.binary, self.unit = data, prior, binary, unit
         #: Whether the pseudo-counts depend on the states.
         self.has_table = prior.has_table
         self._n_states = data.n_states
@@ -73,12 +61,7 @@ class CoefficientPrior:
     def of(self, child: int | None, features: tuple[int, ...]) -> PriorCounts:
         """Return the pseudo-counts of a feature given other features and the class, or of the class given features.
 
-        Parameters
-        ----------
-        child : int or None
-            The feature, or None for the class.
-        features : tuple of int
-            The parents without the class.
+        A child of None stands for the class; `features` are the parents without the class.
         """
         last = len(self._uniform) - 1
         variable = last if child is None else child
@@ -103,11 +86,11 @@ class CoefficientPrior:
         counts = counts.reshape(states, C)
         rest = data.other_weights(counts, axis=0)
         own = self._shrunk(self._left_out(counts), rest, states)
-        if self._binary:
+        if self.binary:
             return PriorCounts(
                 own, self._shrunk(data.other_weights(counts), data.other_weights(rest), states)
             )
-        return PriorCounts(own, self._shrunk(counts, rest, states) if self._unit else own)
+        return PriorCounts(own, self._shrunk(counts, rest, states) if self.unit else own)
 
     def _without_parents(self, child: int) -> PriorCounts:
         data, states = self._data, int(self._n_states[child])
@@ -120,13 +103,13 @@ class CoefficientPrior:
         counts = data.total_weights(data.y, data.n_classes).reshape(1, -1)
         rest = data.other_weights(counts)
         own = self._shrunk(self._left_out(counts), rest, states)
-        if self._binary:
+        if self.binary:
             return PriorCounts(own, self._shrunk(rest, self._left_out(counts), states))
-        return PriorCounts(own, self._shrunk(counts, self._left_out(rest), states) if self._unit else own)
+        return PriorCounts(own, self._shrunk(counts, self._left_out(rest), states) if self.unit else own)
 
     def _left_out(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the counts less the unit. Counts of 0 stay 0, since no sample looks them up."""
-        return np.maximum(counts - self._unit, 0.0) if self._unit else counts
+        return np.maximum(counts - self.unit, 0.0) if self.unit else counts
 
     def _shrunk(self, part: NDArray[np.float64], rest: NDArray[np.float64], states: int) -> PseudoCounts:
         return shrunk_counts(part, rest, self._prior.smoothing, states)

@@ -17,14 +17,14 @@ from milpbn.problem.candidates import Admitted, Candidates, list_candidates, req
 from milpbn.problem.class_free import smallest_suffices
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.counts import require_units
+from milpbn.problem.counts import n_parameters, require_units
 from milpbn.problem.forecast import ParentSets, require_fit
 from milpbn.problem.gate import objection
-from milpbn.problem.local_terms import local_terms, parameter_counts
 from milpbn.problem.margins import MarginRows, margin_rows
 from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import linear_error, score_error
-from milpbn.problem.scores.curve import AiccCurve
+from milpbn.problem.scores.aicc import AiccCurve
+from milpbn.problem.scores.base import ScoreKind
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
@@ -37,44 +37,26 @@ LARGEST_TERM = 1e100
 
 @dataclass(frozen=True)
 class Problem:
-    """Maximise ``linear @ eta + margins(eta) - correction(parameters @ eta)`` over acyclic choices.
+    """Maximise ``linear @ eta + margins(eta) - correction(parameters @ eta)`` over acyclic choices."""
 
-    Attributes
-    ----------
-    data : Dataset
-        Training samples, identical ones merged unless that was switched off.
-    score : Score
-        The score to maximise.
-    candidates : Candidates
-        Parent sets that obey the rules.
-    rules : Rules
-        User constraints by variable index.
-    linear : float64 array, shape (P,)
-        Terms linear in eta, in nats: local scores, penalty, hybrid term, arc weights.
-    linear_error : float64 array, shape (P,)
-        Bounds on their rounding errors, in nats.
-    margins : MarginRows or None
-        Coefficients of a margin score.
-    curve : AiccCurve or None
-        AICc's convex correction.
-    sample_weights : float64 array, shape (M,), or None
-        Weights of the samples' margins, instead of those of the data, if a subset represents all samples.
-    constraints : Constraints
-        User constraints by name; `rules` and `candidates` are built from them.
-    screened : Screened or None
-        What screening did if the candidates are those that it kept; None if they are all, or a part of the problem.
-    """
-
+    #: Training samples, identical ones merged unless that was switched off.
     data: Dataset
     score: Score
     candidates: Candidates
+    #: The constraints by variable index, which the candidates obey.
     rules: Rules
+    #: Terms linear in eta, in nats, shape (P,): local scores, penalty, hybrid term, arc weights; and bounds on their
+    #: rounding errors.
     linear: NDArray[np.float64]
     linear_error: NDArray[np.float64]
+    #: Coefficients of a margin score.
     margins: MarginRows | None = None
+    #: AICc's convex correction.
     curve: AiccCurve | None = None
+    #: Weights of the samples' margins, shape (M,), instead of those of the data, if a subset represents all samples.
     sample_weights: NDArray[np.float64] | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    #: What screening did if the candidates are those that it kept; None if they are all, or a part of the problem.
     screened: Screened | None = None
 
     def __repr__(self) -> str:
@@ -174,6 +156,34 @@ class Problem:
         return self.rules.over_limit(structure.parents) is None
 
 
+def local_terms(
+    data: Dataset, candidates: Candidates, kind: ScoreKind, budget: Budget | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the local term of every candidate family, and its size for the error bound (`ScoreKind.family`).
+
+    Both are float64 arrays of shape (P,), in nats; zeros if the score has no local terms. NoIncumbentError ends it if
+    the budget is used up.
+    """
+    budget = budget or Budget()
+    terms, sizes = np.zeros((2, candidates.n_sets))
+    if not kind.has_local_terms:
+        return terms, sizes
+    for p, (variable, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
+        if p % 64 == 0:
+            budget.check(
+                f"{candidates.n_sets} local scores were computed",
+                f"local scores {p} of {candidates.n_sets}",
+            )
+        terms[p], sizes[p] = kind.family(data, variable, parents)
+    return terms, sizes
+
+
+def parameter_counts(data: Dataset, candidates: Candidates) -> NDArray[np.float64]:
+    """Return the number of free parameters of every candidate family, float64 array, shape (P,)."""
+    families = zip(candidates.variable.tolist(), candidates.flat, strict=True)
+    return np.array([n_parameters(data, i, s) for i, s in families], dtype=np.float64)
+
+
 def linear_terms(
     data: Dataset,
     score: Score,
@@ -197,13 +207,7 @@ def linear_terms(
 
 
 def _require_tables(data: Dataset, sets: ParentSets) -> None:
-    """Refuse candidate sets whose parameter tables would be too large for a classifier, before the search starts.
-
-    Raises
-    ------
-    InputError
-        See `require_table`.
-    """
+    """Refuse sets whose parameter tables would be too large for a classifier (`require_table`), before a search."""
     states = data.n_states.tolist()
     if isinstance(sets, Candidates):
         for i, listed in enumerate(sets.sets):
@@ -222,19 +226,8 @@ def usable_sets(
 ) -> tuple[Rules, list[Admitted]]:
     """Return the rules and the parent sets that these admit, after refusing a problem that does not fit the memory.
 
-    The parent sets are not listed: with three parents there may be millions.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data, merged if the coefficients are built from merged samples.
-    score, constraints, for_milp
-        As for `build_problem`.
-
-    Raises
-    ------
-    InputError
-        As for `build_problem`.
+    The parent sets are not listed: with three parents there may be millions. The data are merged if the coefficients
+    are built from merged samples. Arguments and errors are those of `build_problem`.
     """
     require_states(data)
     rules, admitted = resolve(checked_constraints(constraints), data.names, score)
@@ -243,13 +236,7 @@ def usable_sets(
 
 
 def checked_constraints(constraints: Constraints | None) -> Constraints:
-    """Return the constraints, none for None.
-
-    Raises
-    ------
-    InputError
-        If they are of another type.
-    """
+    """Return the constraints, none for None; InputError if they are of another type."""
     constraints = Constraints() if constraints is None else constraints
     if not isinstance(constraints, Constraints):
         raise InputError(
@@ -262,12 +249,7 @@ def checked_constraints(constraints: Constraints | None) -> Constraints:
 def require_usable(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool) -> None:
     """Refuse parent sets from which no problem can be built: a variable without any, or tables that are too large.
 
-    The sets need not be listed: those that rules and options admit are counted.
-
-    Raises
-    ------
-    InputError
-        As for `build_problem`.
+    The sets need not be listed: those that rules and options admit are counted. Errors are those of `build_problem`.
     """
     if isinstance(sets, Candidates):
         require_candidates(sets, score)
@@ -288,42 +270,19 @@ def build_problem(
 ) -> Problem:
     """Build candidate sets and coefficients.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    score : Score
-        The score to maximise.
-    constraints : Constraints, optional
-        User constraints by name.
-    merge : bool
-        Merge identical samples into one with their total weight. This does not change any score.
-    for_milp : bool
-        Include the tensor of all coefficients and a sparse model in the memory forecast.
-    budget : Budget, optional
-        The time and memory that this may take; by default there is no limit of time.
-    subset : Subset or float64 array, shape (M,), optional
-        Sum the margins over representative samples instead of all; an array has the weights of the margins of the
-        (merged) samples, from a subset that was chosen before.
-    listed : Rules and Candidates, optional
-        The rules and all or some of the parent sets. By default all are listed here.
+    `merge` merges identical samples into one with their total weight, which does not change any score. `for_milp`
+    includes the tensor of all coefficients and a sparse model in the memory forecast. With a `subset` the margins are
+    summed over representative samples instead of all; an array of shape (M,) has the weights of the margins of the
+    (merged) samples, from a subset that was chosen before. `listed` are the rules and all or some of the parent sets;
+    by default all are listed here.
 
-    Returns
-    -------
-    Problem
-
-    Raises
-    ------
-    InputError
-        If a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into memory,
-        a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of weight
-        that a leave-one-out score leaves out.
-    NoIncumbentError
-        If the budget is used up.
+    InputError if a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into
+    memory, a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of
+    weight that a leave-one-out score leaves out. NoIncumbentError if the budget is used up.
     """
     budget = budget or Budget()
     require_states(data)
-    require_units(data, score.leave_one_out)
+    require_units(data, score.kind.unit)
     if merge:
         data = data.merged
     weights = subset.weights(data, score) if isinstance(subset, Subset) else subset

@@ -2,20 +2,19 @@
 
 The joint log-probabilities (logits) at a point eta are L[m, c] = sum_k eta_k table_k[cell, c]. They give the margin
 rows: alpha_{m,c} @ eta = L[m, true] - L[m, c]. Under leave-one-out scores L[m, true] is looked up in the true class's
-tables, which are `apart` from those of the other classes.
+tables, which are `apart` from those of the other classes (`Tables.two_tables`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from milpbn.problem.family_tables import FamilyTables
+from milpbn.problem.family_tables import Tables
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -30,24 +29,6 @@ NEGLIGIBLE = 37.0
 VANISHING = 100.0
 
 
-class Tables(NamedTuple):
-    """The arrays of `FamilyTables`, the columns of each domain (``members[first[d] : first[d + 1]]``), and weights."""
-
-    codes: NDArray[np.int32]
-    true: NDArray[np.int32]
-    rows: NDArray[np.int64]
-    strides: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    columns: NDArray[np.int64]
-    domain: NDArray[np.int64]
-    start: NDArray[np.int64]
-    values: NDArray[np.float64]
-    first: NDArray[np.int64]
-    members: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    leave_one_out: bool
-
-
 class Softening(NamedTuple):
     """How a sample's margins make its part of the score.
 
@@ -59,18 +40,10 @@ class Softening(NamedTuple):
     smooth: bool
 
 
-def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
-    """Return the tables as the kernels take them; `weights`, shape (M,), are the samples'."""
-    order = np.argsort(families.domain, kind="stable")
-    first = np.searchsorted(families.domain[order], np.arange(len(families.sizes) + 1))
-    shared = {field.name: getattr(families, field.name) for field in fields(families)}
-    return Tables(**shared, first=first.astype(np.int64), members=order.astype(np.int64), weights=weights)
-
-
 @kernel(linked=True, inner=True)
-def apart(leave_one_out, size):  # type: ignore[no-untyped-def]  # numba infers the types
+def apart(two_tables, size):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return how many rows the table of the true class is after that of the others, which has `size` rows."""
-    return size if leave_one_out else 0
+    return size if two_tables else 0
 
 
 @kernel(linked=True, inner=True)
@@ -119,7 +92,7 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
             d = tables.domain[k]
             table = np.uint64(tables.start[k]) * Q
             number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells)
-            if tables.leave_one_out:
+            if tables.two_tables:
                 far = table + np.uint64(tables.sizes[d]) * Q
                 for x in range(n):
                     y = np.uint64(tables.true[first + x])
@@ -129,7 +102,7 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
                 base = np.uint64(first + x) * Q
                 for c in range(Q):
                     out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
-            if tables.leave_one_out:
+            if tables.two_tables:
                 for x in range(n):
                     out[np.uint64(first + x) * Q + np.uint64(tables.true[first + x])] = own[x]
 
@@ -219,7 +192,7 @@ def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-de
             for k in range(K):
                 d = tables.domain[k]
                 row[k] = np.uint64(tables.start[k]) + np.uint64(cells[d, x])
-                own[k] = tables.values[row[k] + np.uint64(apart(tables.leave_one_out, tables.sizes[d])), y]
+                own[k] = tables.values[row[k] + np.uint64(apart(tables.two_tables, tables.sizes[d])), y]
             r = 0
             for c in range(Q):
                 if c == tables.true[m]:
@@ -237,16 +210,9 @@ def best_margins(
 ) -> NDArray[np.float64]:
     """Return min_c sum_i max_k alpha(i, k, m, c) of every sample, shape (M,): each margin row has its own best sets.
 
-    Parameters
-    ----------
-    tables : Tables
-        Coefficients.
-    blocks : int64 array, shape (n + 1,)
-        First column of each variable that has columns, and the total number of columns.
-    idle : bool array, shape (n,)
-        The variable also has a parent set without coefficients.
-    stopping : callable
-        Called between slices of samples. Once it returns true, the remaining samples keep the trivial value inf.
+    `blocks`, int64 of shape (n + 1,), has the first column of each variable that has columns, and the total number of
+    columns. `idle`, bool of shape (n,), says which of these variables also have a parent set without coefficients. Once
+    `stopping` returns true, asked between slices of samples, the remaining samples keep the trivial value inf.
     """
     out = np.full(tables.codes.shape[1], np.inf)
     step = BLOCK * max(1, SLICE // (BLOCK * max(1, tables.values.shape[1] * len(tables.columns))))
@@ -278,7 +244,7 @@ def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-unt
                 if d != before:
                     before = d
                     number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells)
-                far = apart(tables.leave_one_out, tables.sizes[d])
+                far = apart(tables.two_tables, tables.sizes[d])
                 for x in range(n):
                     row = start + np.int64(cells[x])
                     own = tables.values[row + far, tables.true[first + x]]

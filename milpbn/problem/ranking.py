@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.problem.candidates import Admitted, Candidates, ParentSet
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
-from milpbn.problem.family_tables import family_tables
-from milpbn.problem.local_terms import parameter_counts
-from milpbn.problem.problem import Problem, linear_terms
-from milpbn.problem.products import Softening, Tables, flat_tables
+from milpbn.problem.family_tables import Tables, family_tables
+from milpbn.problem.problem import Problem, linear_terms, parameter_counts
+from milpbn.problem.products import Softening
 from milpbn.problem.screening import in_order
 from milpbn.util import stages
 
@@ -44,14 +43,8 @@ def criterion(problem: Problem) -> str:
 class Ranking:
     """The gains of parent sets at a point.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem over the small parent sets.
-    eta : float64 array, shape (P,)
-        A point over the small parent sets: a structure, or a convex combination of structures.
-    temperature : float, optional
-        Temperature at which the score is softened, in nats; by default one that suits a structure.
+    `problem` is over the small parent sets, and `eta`, shape (P,), is a point over them: a structure, or a convex
+    combination of structures. The score is softened at `temperature` in nats, by default one that suits a structure.
     """
 
     def __init__(self, problem: Problem, eta: NDArray[np.float64], temperature: float | None = None) -> None:
@@ -65,8 +58,8 @@ class Ranking:
             softening = Softening(0.0, True)
         if temperature is None:
             temperature = 1.0 if softening.smooth else TEMPERATURE * softening.cap
-        self._duals = empty_duals(margins.flat)
-        weigh(margins.flat, softening, margins.logits(eta), temperature, self._duals)
+        self._duals = empty_duals(margins.tables)
+        weigh(margins.tables, softening, margins.logits(eta), temperature, self._duals)
 
     def gains(self, candidates: Candidates) -> NDArray[np.float64]:
         """Return the gains of some parent sets, in nats, float64 array, shape (P,); comparable within a variable."""
@@ -75,14 +68,7 @@ class Ranking:
         if score.kind.curve is not None:  # AICc: the slope of its correction is at least 1 nat per parameter
             gains -= parameter_counts(problem.data, candidates)
         if self._duals is not None:
-            tables = family_tables(
-                problem.data,
-                candidates,
-                score.prior,
-                binary=score.kind.binary,
-                leave_one_out=score.leave_one_out,
-            )
-            self._add(flat_tables(tables, problem.data.weights), gains)
+            self._add(family_tables(problem.data, candidates, score), gains)
         return gains
 
     def small_gains(self) -> NDArray[np.float64]:
@@ -92,7 +78,7 @@ class Ranking:
         if problem.curve is not None:
             gains -= problem.curve.parameters
         if problem.margins is not None:
-            self._add(problem.margins.flat, gains)
+            self._add(problem.margins.tables, gains)
         return gains
 
     def _add(self, tables: Tables, gains: NDArray[np.float64]) -> None:
@@ -108,21 +94,9 @@ def best_sets(
     Features that gain most in the small sets come first. If the time ends early, all sets over the first features have
     been ranked, and the sets with other features are not kept.
 
-    Parameters
-    ----------
-    ranking : Ranking
-        Gains, over a problem whose candidates are the small sets (`milpbn.problem.screening.small_sets`).
-    admitted : sequence of Admitted, length V
-        What rules and options admit.
-    k : int
-        Number of parent sets to keep per variable.
-    stopping : callable
-        Called before every block; once it returns True, the rest is not ranked.
-
-    Returns
-    -------
-    candidates : Candidates
-    ranked : int
+    `ranking` is over a problem whose candidates are the small sets (`milpbn.problem.screening.small_sets`), and
+    `admitted` has what rules and options admit for each of the V variables. Once `stopping`, asked before every block,
+    returns True, the rest is not ranked.
     """
     problem = ranking.problem
     small = problem.candidates

@@ -29,11 +29,11 @@ def _log_joint(
 
     Under leave-one-out scores they come from all other samples, and what this adds to all classes alike is left out.
     """
-    if score.leave_one_out and score.prior.has_table:
+    if score.kind.unit and score.prior.has_table:
         return _left_out_joint(data, structure, score.prior, rows)
     tables = log_cpts(data, structure, *score.prior)
     joint = class_log_joint(data.codes[rows], structure, tables, data.n_classes, np.asarray)
-    if score.leave_one_out:
+    if score.kind.unit:
         joint[np.arange(len(joint)), data.y[rows]] = _without_own_copy(data, structure, score.smoothing)[rows]
     return joint
 
@@ -61,29 +61,14 @@ def _without_own_copy(data: Dataset, structure: Structure, a: float) -> NDArray[
 def _left_out_joint(
     data: Dataset, structure: Structure, prior: Prior, rows: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return log P(c, z_m) of the selected samples with one unit of the sample's weight left out.
+    """Return log P(c, z_m) of the selected samples with one unit of the sample's weight left out, in nats.
 
     This is for priors whose mean is a table of the data (`milpbn.network.prior`). The sample is left out of that table,
-    too, so the log-probabilities of the other classes may change as well as that of the sample's own class.
+    too, so the log-probabilities of the other classes may change as well as that of the sample's own class. No weight
+    is below 1. `rows` is a bool array of shape (M,), and the result a float64 array of shape (selected, C).
 
     Changes that are the same for all classes are not made: the unit stays in families without the class, and in the
     count n_h of the class variable's own family.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data without weights below 1.
-    structure : Structure
-        Parent sets.
-    prior : Prior
-        Prior of the parameters.
-    rows : bool array, shape (M,)
-        The selected samples.
-
-    Returns
-    -------
-    float64 array, shape (selected, C)
-        In nats.
     """
     last, C = data.n_variables - 1, data.n_classes
     #: 1 for the sample's own class, else 0.
@@ -216,22 +201,14 @@ def rescored(
     rules: Rules | Constraints | None = None,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> tuple[float, float]:
-    """Return the score of a structure and a bound on its rounding error.
+    """Return the score of a structure and a bound on its rounding error, in nats; the arguments are those of `rescore`.
 
-    Parameters
-    ----------
-    data, structure, score, rules, sample_weights
-        As for `rescore`.
-
-    Returns
-    -------
-    value, error : float
-        Nats. The exact score differs from the value by at most half the error. So two such values, for example from
-        merged and from unmerged samples, differ by at most the error.
+    The exact score differs from the value by at most half the error. So two such values, for example from merged and
+    from unmerged samples, differ by at most the error.
     """
     require_match(data, structure)
     require_states(data)
-    require_units(data, score.leave_one_out)
+    require_units(data, score.kind.unit)
     if isinstance(rules, Constraints):
         rules = combine(atoms(rules, data.names))
     parts: list[float] = []

@@ -112,13 +112,9 @@ def score_error(
 ) -> float:
     """Return a bound on the rounding error of any structure's score by the coefficients, in nats.
 
-    Parameters
-    ----------
-    data, prior, linear_error, offsets
-        As for `bound_errors`.
-    weight : float
-        The sum of the samples' weights; 0 for a score without margins. The sum of the samples' parts has an error of
-        some eps, however many samples there are (`milpbn.problem.products.total_score`).
+    `weight` is the sum of the samples' weights, 0 for a score without margins. The sum of the samples' parts has an
+    error of some eps, however many samples there are (`milpbn.problem.products.total_score`). The other arguments are
+    those of `bound_errors`.
     """
     error = float(np.maximum.reduceat(linear_error, offsets[:-1]).sum())
     return error + weight * (margin_error(data, prior) + 8 * EPS * margin_size(data, prior))
@@ -147,20 +143,9 @@ def bound_errors(
 ) -> BoundErrors:
     """Return the bounds on the rounding errors of a dual bound.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    prior : Prior
-        The prior of the parameters.
-    n_samples : int
-        Number of samples over which the margins are summed.
-    linear_error : float64 array, shape (P,)
-        Errors of the terms linear in eta.
-    offsets : int64 array, shape (V + 1,)
-        Start of each variable's block in eta.
-    careful : float
-        Factor of all error bounds except the drift.
+    The margins are summed over `n_samples` samples. `linear_error`, shape (P,), has the errors of the terms linear in
+    eta, and `offsets`, int64 of shape (V + 1,), the start of each variable's block in eta. `careful` is the factor of
+    all error bounds except the drift.
     """
     V, C = data.n_variables, data.n_classes
     size = margin_size(data, prior)
@@ -205,20 +190,10 @@ def no_search_bound(
 ) -> float:
     """Return the bound in which every sample has its largest log-margin, and every variable its largest term; nats.
 
-    Parameters
-    ----------
-    data, prior
-        Training data, and prior of the parameters.
-    best : float64 array, shape (M,)
-        The samples' largest log-margins; inf for a sample that counts the cap.
-    weights : float64 array, shape (M,)
-        The samples' weights.
-    cap : float
-        The most that a sample adds, exactly: a margin that may exceed it by its error does not.
-    terms : float64 array, shape (V,)
-        The terms of the variables, already rounded up.
-    careful : float
-        Factor of all error bounds.
+    `best`, shape (M,), are the samples' largest log-margins, inf for a sample that counts the cap, and `weights`, shape
+    (M,), their weights. The cap is the most that a sample adds, exactly: a margin that may exceed it by its error does
+    not. `terms`, shape (V,), are those of the variables, already rounded up. `careful` is the factor of all error
+    bounds.
     """
     most = np.minimum(best + careful * margin_error(data, prior), cap)
     sums = (len(best) / 2 + 8) * float(weights @ np.abs(most)) + (len(terms) + 8) * float(np.abs(terms).sum())

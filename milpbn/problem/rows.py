@@ -78,21 +78,10 @@ def set_block(candidates: Candidates) -> RowBlock:
 
 
 def order_block(candidates: Candidates, order: int, *, arcs_only: bool = False) -> RowBlock:
-    """Rows (16) of Peharz & Pernkopf (2012) with Delta = V: o_j - o_i - 2 V a_ij >= 1 - 2 V.
+    """Rows (16) of Peharz & Pernkopf (2012) with Delta = V: o_j - o_i - 2 V a_ij >= 1 - 2 V, named ``a_<i>_<j>``.
 
-    Parameters
-    ----------
-    candidates : Candidates
-        Parent sets over V variables.
-    order : int
-        Column of the first order variable.
-    arcs_only : bool
-        Leave out the pairs (i, j) for which no candidate of j contains i; by default all V^2 - V pairs have a row.
-
-    Returns
-    -------
-    RowBlock
-        Rows named ``a_<i>_<j>``.
+    `order` is the column of the first order variable. With `arcs_only`, pairs (i, j) for which no candidate of j
+    contains i have no row; by default all V^2 - V pairs have one.
     """
     V = candidates.n_variables
     parent, child, index = candidates.arcs

@@ -20,18 +20,7 @@ SMALL = 2
 
 @dataclass(frozen=True)
 class Screen:
-    """A request to search only over the k best candidate parent sets of every variable.
-
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable.
-
-    Raises
-    ------
-    InputError
-        If the number is not a positive whole number.
-    """
+    """A search over only the k best candidate parent sets of every variable; InputError for an impossible k."""
 
     k: int
 
@@ -44,10 +33,7 @@ class Screen:
     def of(cls, k: int | None, subset: int | None = None) -> Screen | None:
         """Return the screening that keeps k parent sets per variable, or None if no number is given.
 
-        Raises
-        ------
-        InputError
-            If the number is impossible, or if a subset of the samples is asked for as well.
+        InputError refuses an impossible number, and a subset of the samples beside it.
         """
         chosen = None if k is None else cls(k)
         if chosen is not None and subset is not None:
@@ -63,15 +49,9 @@ class Screen:
 class Screened:
     """What a screening did.
 
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable. A variable keeps more only if `small_sets` returns more for it.
-    criterion : str
-        How the sets were ranked.
-    total, ranked : int
-        Number of all candidate parent sets, and of those that were ranked. Small sets are kept without being ranked,
-        and a time limit may end the ranking.
+    A variable keeps more than k sets only if `small_sets` returns more for it. `criterion` says how the sets were
+    ranked. Of `total` candidate parent sets `ranked` were ranked: small sets are kept without being ranked, and a time
+    limit may end the ranking.
     """
 
     k: int
@@ -83,7 +63,7 @@ class Screened:
 def small_sets(
     names: Sequence[str], admitted: Sequence[Admitted], k: int, start: Structure | None
 ) -> Candidates:
-    """Return the parent sets that screening keeps without ranking them.
+    """Return the parent sets that screening keeps without ranking them, at most k per variable but for the first kind.
 
     For every variable these are:
 
@@ -91,20 +71,7 @@ def small_sets(
     - all sets of at most two members, or of at most one, if there are no more than k of them;
     - the variable's parent set in the user's start.
 
-    Parameters
-    ----------
-    names : sequence of str, length V
-        Variable names, the class last.
-    admitted : sequence of Admitted, length V
-        What rules and options admit.
-    k : int
-        Number of parent sets to keep per variable.
-    start : Structure or None
-        The user's start.
-
-    Returns
-    -------
-    Candidates
+    `names` (the class last) and `admitted`, what rules and options admit, have one item for each of the V variables.
     """
     sizes = [next((s for s in range(SMALL, 0, -1) if own.count(s) <= k), 0) for own in admitted]
     return sets_up_to(names, admitted, sizes, start)
@@ -113,17 +80,10 @@ def small_sets(
 def sets_up_to(
     names: Sequence[str], admitted: Sequence[Admitted], sizes: Sequence[int], start: Structure | None = None
 ) -> Candidates:
-    """Return every variable's sets of at most so many members or of required features only, and those of the start.
+    """Return every variable's sets of at most `sizes` members or of required features only, and those of the start.
 
     If some structure obeys the rules, then so does one over these sets, whatever the sizes: taking arcs away that no
-    rule requires breaks none.
-
-    Parameters
-    ----------
-    names, admitted, start
-        As for `small_sets`.
-    sizes : sequence of int, length V
-        The most members of a set.
+    rule requires breaks none. The arguments are those of `small_sets`.
     """
     c = len(names) - 1
     given = start.parents if start is not None and start.names == tuple(names) else None

@@ -22,17 +22,8 @@ ROUNDS = 20
 class Subset:
     """A choice of representative samples. It changes the function that is maximised, so it is part of the problem.
 
-    Attributes
-    ----------
-    samples : int
-        Number of representative samples, each with a weight.
-    random_state : int
-        Seed of the choice.
-
-    Raises
-    ------
-    InputError
-        If the number of samples is not a positive whole number.
+    `samples` is their number, and `random_state` the seed of the choice; InputError if the number is not a positive
+    whole number.
     """
 
     samples: int
@@ -51,10 +42,7 @@ class Subset:
     def weights(self, data: Dataset, score: Score) -> NDArray[np.float64]:
         """Return the weights of all samples, most of them 0, float64 array, shape (M,).
 
-        Raises
-        ------
-        InputError
-            If the score is not a sum over samples, or the subset is smaller than the number of classes.
+        InputError if the score is not a sum over samples, or the subset is smaller than the number of classes.
         """
         if not score.kind.sums_samples:
             those = " and ".join(", ".join(sums_of_samples()).rsplit(", ", 1))
@@ -63,33 +51,14 @@ class Subset:
 
 
 def representative_weights(data: Dataset, n_samples: int, random_state: int = 0) -> NDArray[np.float64]:
-    """Choose representative samples, and weights with which they represent all samples.
+    """Choose representative samples, and weights with which they represent all samples; float64 array, shape (M,).
 
-    Peharz and Pernkopf (2012, section 4) mention the idea and leave the method open.
-
-    Every class gets a number of samples in proportion to its weight, at least one. k-means groups its rows by their
-    indicator vectors, whose squared distance is twice the number of features that differ. The row nearest to a group's
-    centre gets the weight of the whole group.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data without unknown values; merged identical rows make it faster.
-    n_samples : int
-        Number of samples to choose.
-    random_state : int
-        Seed of k-means.
-
-    Returns
-    -------
-    float64 array, shape (M,)
-        Weights whose sum in every class is that of the data's weights; 0 for rows that are not chosen. If the data
-        have at most `n_samples` rows, these are the data's weights.
-
-    Raises
-    ------
-    InputError
-        If `n_samples` is smaller than the number of classes in the data.
+    Peharz and Pernkopf (2012, section 4) mention the idea and leave the method open. Every class gets a number of
+    samples in proportion to its weight, at least one. k-means groups its rows by their indicator vectors, whose squared
+    distance is twice the number of features that differ. The row nearest to a group's centre gets the weight of the
+    whole group, and the other rows get 0. The weights of every class keep their sum. Merged identical rows make it
+    faster. If the data have at most `n_samples` rows, the weights are those of the data. InputError if `n_samples` is
+    smaller than the number of classes in the data.
     """
     # Late: half a second that only subsets need.
     from sklearn.cluster import KMeans

@@ -14,19 +14,8 @@ def without_unused(problem: Problem, structure: Structure) -> Structure:
     """Return the structure without the arcs of features that have only one state, if they may be left out.
 
     The probabilities of such a feature are 1, and as a parent it distinguishes nothing. So the score stays the same, or
-    rises by the penalties of the arcs.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem whose constraints and candidate parent sets the result must obey.
-    structure : Structure
-        Over the problem's variables.
-
-    Returns
-    -------
-    Structure
-        The given one if no feature has one state, if an arc has a weight of the user, or if a constraint needs an arc.
+    rises by the penalties of the arcs. The structure stays as it is if no feature has one state, if an arc has a weight
+    of the user, or if a constraint or a missing candidate set needs an arc.
     """
     unused = {i for i, v in enumerate(problem.data.variables[:-1]) if v.n_states == 1}
     if not unused or problem.constraints.arc_weights:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
-from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.dialects import write_start
+from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.files.solution_files import read_solution
-from milpbn.milp.files.start_files import write_start
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver, unknown_option
 from milpbn.solvers.support.process import Exit, crash_of, open_log, run_process, temporary_files

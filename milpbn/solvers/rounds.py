@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milpbn.errors import SolverError
 from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
 from milpbn.milp.formulation import Formulation
-from milpbn.milp.tangents import tangent_block
+from milpbn.milp.sample_rows import tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.errors import SolverError
-from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.milp import LazyRows, Milp
 from milpbn.solvers.base import (
     Capabilities,

@@ -20,12 +20,11 @@ from milpbn.engine.root import root_bound
 from milpbn.errors import InputError
 from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
-from milpbn.milp.files.commands import solver_commands
-from milpbn.milp.files.lp_file import write_lp
-from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.dialects import solver_commands, write_starts
+from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, write_lp, write_mps
 from milpbn.milp.files.scripts import check_packages, script_path, solver_script
-from milpbn.milp.files.sidecar import Sidecar, fingerprint, model_stem, sidecar_path
-from milpbn.milp.files.start_files import write_starts
+from milpbn.milp.files.sidecar import Sidecar, fingerprint, sidecar_path
+from milpbn.milp.files.text_output import model_stem
 from milpbn.milp.formulation import formulate
 from milpbn.milp.milp import Milp
 from milpbn.network.structure import Structure

@@ -10,8 +10,7 @@ from milpbn.engine.root import Root, root_bound
 from milpbn.engine.saved_root import restore_root
 from milpbn.heuristics.starts import plain_starts
 from milpbn.heuristics.tuning import TUNING as CLIMBS
-from milpbn.problem.first_bound import first_bound
-from milpbn.problem.trivial_bound import loose_bound, trivial_bound
+from milpbn.problem.bounds import first_bound, loose_bound, trivial_bound
 from milpbn.solving.checkpoint import SavedSearch, require_incumbent
 from milpbn.solving.climbing import climb, offer
 from milpbn.solving.job import Job

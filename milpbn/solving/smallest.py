@@ -16,13 +16,13 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
+from milpbn.problem.bounds import loose_bound
 from milpbn.problem.conflicts import feasible_structure, resolve
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.problem import checked_constraints
 from milpbn.problem.rescore import rescored
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import sets_up_to
-from milpbn.problem.trivial_bound import loose_bound
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
 from milpbn.solving.report import fit_classifier

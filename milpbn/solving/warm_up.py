@@ -287,7 +287,7 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "float32s": some.astype(np.float32),
         "float32_rows": square.astype(np.float32),
         "codes": problem.data.codes,
-        "tables": margins.flat,
+        "tables": margins.tables,
         "softening": margins.softening,
         "model": model,
         "oracle": model.oracle,

@@ -60,6 +60,9 @@ def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
         ``refused``
             Of an option that only some scores take: the message to others, a format string of `option`, `scores` (those
             that take it) and `score`.
+        ``words``
+            Of an option of a score: its place in the score's description, and what it says there, a format string of
+            `value`. It is said where the option differs from its default.
         ``belongs_to``
             Name of another option: the scores that take that one take this one, too.
         ``file``

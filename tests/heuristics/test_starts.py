@@ -31,7 +31,7 @@ def test_structures_start_a_search(name: str, tmp_path: Path) -> None:
         options = {"structure_file": str(path), "epochs": 2}
     elif name == "differentiable-tan":
         options = {"epochs": 2}
-    learned = get_learner(name)(**options).fit(data, Control(random_state=1, time_limit=60))
+    learned = get_learner(name)(**options).fit(data, Control(random_state=1, time_limit=600))
     assert learned.structure is not None
     width = max(len(parents) for parents in learned.structure.parents)
     for score in (

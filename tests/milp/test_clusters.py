@@ -120,7 +120,7 @@ def test_fractional_separation_finds_a_row_whenever_there_is_one(kind: str) -> N
     candidates = CANDIDATES[kind]
     rng = np.random.default_rng(71)
     exists = 0
-    for n in range(150):
+    for n in range(100):
         if n % 3:
             eta = fractional_point(candidates, rng)
         else:  # a mixture of acyclic graphs violates nothing

@@ -25,7 +25,7 @@ def test_a_change_scores_what_the_changed_point_scores(
         data = random_data([82, seed], n_features=4, n_samples=40, weights=bool(seed % 2))
         margins = build_problem(heavy_enough(data, score), score).margins
         assert margins is not None
-        tables, softening = margins.flat, margins.softening
+        tables, softening = margins.tables, margins.softening
         logits = np.random.default_rng(seed).normal(0.0, spread, (margins.n_samples, tables.values.shape[1]))
         columns = np.arange(len(tables.columns))
         expected = []
@@ -44,7 +44,7 @@ def test_the_loss_of_a_hopeless_sample_is_finite() -> None:
     """If a class lacks a thousand nats, its exponential is 0, and the score must still be finite."""
     margins = build_problem(random_data([83, 0], n_samples=20), Score(name="cll")).margins
     assert margins is not None
-    tables = margins.flat
+    tables = margins.tables
     logits = np.zeros((margins.n_samples, tables.values.shape[1]))
     logits[np.arange(len(logits)), tables.true] = -1000.0
     columns = np.arange(len(tables.columns))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from itertools import product
 
 import oracle
 import pytest
 from running import predicate, random_constraints, random_data
 
 import milpbn
-from milpbn.problem.candidates import build_candidates, count_candidates
+from milpbn.problem.candidates import build_candidates
 from milpbn.problem.class_free import alike, among, has_larger, settled, smallest_suffices
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.counts import log_likelihood
@@ -153,10 +152,3 @@ def test_local_terms_of_a_user_count(monkeypatch: pytest.MonkeyPatch) -> None:
         bonus=lambda g: 0.5 * sum(log_likelihood(data, i, s) for i, s in enumerate(g)),
     )
     assert result.objective == pytest.approx(best.objective, rel=1e-7)
-
-
-@pytest.mark.parametrize(("n", "parents"), list(product((1, 3, 6), (1, 2, 3))))
-def test_the_forecast_counts_what_is_listed(n: int, parents: int) -> None:
-    score = Score(name="cll", hybrid=0.1, max_parents=parents)
-    names = (*(f"X{i}" for i in range(n)), "C")
-    assert count_candidates(n, score) == build_candidates(names, score).n_sets

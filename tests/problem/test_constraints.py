@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -55,7 +54,7 @@ def as_constraints(parts: list[Atom]) -> Constraints:
     )
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(20))
 def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     data = random_data([8, seed], n_samples=14, weights=bool(seed % 2))
@@ -177,6 +176,11 @@ def test_a_required_cycle_is_named_without_the_rest(n: int) -> None:
             ["required arc X2 -> X1", "required arc X3 -> X1", "required arc C -> X1"],
         ),
         (
+            Constraints(required=(("X1", "X2"), ("X2", "X3"), ("C", "X3")), max_children={"X2": 0}),
+            Score(),
+            ["required arc X2 -> X3", "at most 0 children of X2"],
+        ),
+        (
             Constraints(fixed={"X1": ("C",)}, required=(("X1", "C"),)),
             Score(),
             ["fixed parent set of X1: {C}", "required arc X1 -> C"],
@@ -198,6 +202,7 @@ def test_conflicts_by_hand(constraints: Constraints, score: Score, named: list[s
         resolve(constraints, NAMES, score)
     for text in named:
         assert text in str(caught.value)
+    assert str(caught.value).count(";") == len(named) - 1
 
 
 @pytest.mark.parametrize(
@@ -320,20 +325,6 @@ def test_arc_weights_count_in_the_objective() -> None:
         }
         fit = oracle.score_structure(data, result.structure.parents, "ll")
         assert result.objective == pytest.approx(fit + max(weight, 0.0))
-
-
-def test_every_subset_of_a_minimal_conflict_can_be_met() -> None:
-    names = ("X1", "X2", "X3", "C")
-    constraints = Constraints(
-        required=(("X1", "X2"), ("X2", "X3"), ("C", "X3")),
-        max_children={"X2": 0},
-        forbidden=(("C", "X1"),),
-    )
-    conflict = minimal_conflict(atoms(constraints, names), names, Score())
-    assert {part.text for part in conflict} == {"required arc X2 -> X3", "at most 0 children of X2"}
-    for size in range(len(conflict)):
-        for subset in combinations(conflict, size):
-            assert structures(names, Score(), as_constraints(list(subset)))
 
 
 def test_the_file_of_the_page_has_every_kind_and_can_be_met() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -102,18 +103,18 @@ def random_score(rng: np.random.Generator) -> Score:
     ids=["sm", "mdl", "hybrid", "penalty all", "hybrid paper"],
 )
 @pytest.mark.parametrize("limits", list(product((1, 2, 3), (True, False))), ids=str)
-@pytest.mark.parametrize("seed", range(12))
-def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool], seed: int) -> None:
+def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool]) -> None:
     """The gate agrees with the definitions of the constraints for every acyclic structure."""
-    rng = np.random.default_rng([21, seed])
-    score = Score(**{**score.to_dict(), "max_parents": limits[0], "class_parents": limits[1]})
-    constraints = random_constraints(rng, NAMES)
-    allowed = allowed_structures(score, constraints)
-    for _ in range(60):
-        dag = random_dag(rng)
-        assert (objection(dag, score, constraints) is None) == (dag.parents in allowed)
-    for parents in allowed:
-        assert objection(Structure(NAMES, parents), score, constraints) is None
+    for seed in range(8):
+        rng = np.random.default_rng([21, seed])
+        score = replace(score, max_parents=limits[0], class_parents=limits[1])
+        constraints = random_constraints(rng, NAMES)
+        allowed = allowed_structures(score, constraints)
+        for _ in range(60):
+            dag = random_dag(rng)
+            assert (objection(dag, score, constraints) is None) == (dag.parents in allowed)
+        for parents in allowed:
+            assert objection(Structure(NAMES, parents), score, constraints) is None
 
 
 @pytest.mark.parametrize("kind", KINDS)

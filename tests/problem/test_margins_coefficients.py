@@ -14,16 +14,13 @@ from hypothesis import strategies as st
 from running import dataset, heavy_enough, random_data
 
 from milpbn.data.dataset import Dataset
-from milpbn.network.prior import Prior
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.counts import DENSE_CELLS_PER_SAMPLE, cell_limit, joint_states
-from milpbn.problem.family_tables import (
-    active_columns,
-    family_tables,
-)
+from milpbn.problem.family_tables import active_columns, family_tables
 from milpbn.problem.forecast import n_margin_rows, tables_bytes, tensor_bytes
 from milpbn.problem.margins import margin_rows
 from milpbn.problem.problem import build_problem
+from milpbn.problem.products import coefficients
 from milpbn.problem.scores.spec import Score
 
 
@@ -90,7 +87,6 @@ def test_coefficients_are_those_of_the_paper(data: Dataset, smoothing: float) ->
                     rivals = [c for c in range(data.n_classes) if c != data.y[m]]
                     expected = [expected_sm(data, m, c, i, parents, smoothing) for c in rivals]
                 assert rows.alpha[m, :, k] == pytest.approx(expected, abs=1e-12)
-                assert rows.tables.coefficients(k)[m] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("data", DATA, ids=["unit", "two classes", "weights", "sparse tables"])
@@ -126,7 +122,7 @@ def test_joint_states_that_occur_are_numbered(seed: int, n_states: int, n_member
 def test_tables_do_not_outgrow_the_data(binary: bool) -> None:
     data = wide_states(5, n_states=60, n_samples=40)
     candidates = build_candidates(data.names, Score(max_parents=3))
-    tables = family_tables(data, candidates, Prior(1.0), binary=binary)
+    tables = family_tables(data, candidates, Score(name="sbm" if binary else "sm"))
     # A feature with two feature parents has 60**3 joint states; a domain has at most 4096 dense cells.
     per_state = data.n_classes if binary else 1
     assert tables.sizes.max() <= cell_limit(data.n_samples) * per_state == 4096 * per_state
@@ -151,7 +147,7 @@ def test_tables_do_not_outgrow_the_data(binary: bool) -> None:
 def test_families_over_the_same_variables_share_a_domain() -> None:
     data = random_data(11)
     candidates = build_candidates(data.names, Score(max_parents=2))
-    tables = family_tables(data, candidates, Prior(1.0), binary=False)
+    tables = family_tables(data, candidates, Score())
     members = [frozenset((int(candidates.variable[p]), *candidates.flat[p])) - {3} for p in tables.columns]
     domain_of = dict(zip(members, tables.domain.tolist(), strict=True))
     assert [domain_of[m] for m in members] == tables.domain.tolist()
@@ -163,16 +159,24 @@ def test_families_over_the_same_variables_share_a_domain() -> None:
 def test_a_selection_of_parent_sets_keeps_its_coefficients() -> None:
     data = random_data(12, n_samples=20)
     candidates = build_candidates(data.names, Score())
-    tables = family_tables(data, candidates, Prior(1.0), binary=False)
+    tables = family_tables(data, candidates, Score())
     entries = np.random.default_rng(1).random(candidates.n_sets) < 0.5
     few = tables.keep(entries)
+    alpha, fewer_alpha = coefficients(tables), coefficients(few)
     place = 0
     for k, p in enumerate(tables.columns):
         if entries[p]:
             assert few.columns[place] == entries[:p].sum()
-            np.testing.assert_array_equal(few.coefficients(place), tables.coefficients(k))
+            np.testing.assert_array_equal(fewer_alpha[:, :, place], alpha[:, :, k])
             place += 1
     assert len(few.columns) == place
+
+
+@pytest.fixture(scope="module")
+def compiled() -> None:
+    """Compile the kernels of the coefficients, whose memory is not that of the tables."""
+    data = random_data(7)
+    assert margin_rows(data, build_candidates(data.names, Score()), Score()).alpha.size
 
 
 @pytest.mark.parametrize(
@@ -182,6 +186,7 @@ def test_a_selection_of_parent_sets_keeps_its_coefficients() -> None:
 )
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("tensor", [False, True])
+@pytest.mark.usefixtures("compiled")
 def test_memory_forecast_is_within_a_fifth(score: Score, wide: bool, tensor: bool) -> None:
     data = (
         wide_states(6, n_states=25, n_samples=3000, n_features=7)
@@ -196,7 +201,6 @@ def test_memory_forecast_is_within_a_fifth(score: Score, wide: bool, tensor: boo
         if tensor:
             assert rows.alpha.nbytes == 8 * rows.n_rows * len(rows.columns)
 
-    build()  # compiled before memory is measured
     tracemalloc.start()
     build()
     _, peak = tracemalloc.get_traced_memory()
@@ -223,22 +227,9 @@ def test_margins_come_without_the_tensor(name: str, data: Dataset) -> None:
         assert found == pytest.approx(expected, abs=1e-9)
         assert value == pytest.approx(margins.weights @ np.minimum(margins.softening.cap, expected))
         assert margins.parts(eta) == pytest.approx(np.minimum(margins.softening.cap, expected))
-
-
-def test_margins_and_value_equal_loops() -> None:
-    data = random_data(8, n_classes=4)
-    problem = build_problem(data, Score(p=0.8))
-    margins = problem.margins
-    eta = np.random.default_rng(0).random(problem.candidates.n_sets)
-    by_hand = [
-        min(sum(margins.alpha[m, r, k] * eta[p] for k, p in enumerate(margins.columns)) for r in range(3))
-        for m in range(margins.n_samples)
-    ]
-    assert margins.log_margins(eta) == pytest.approx(by_hand)
-    expected = sum(w * min(margins.softening.cap, d) for w, d in zip(margins.weights, by_hand, strict=True))
-    assert margins.value(eta) == pytest.approx(expected)
-    assert replace(margins, kind=Score(name="hard-margin").kind).value(eta) == pytest.approx(min(by_hand))
-    assert margins.n_rows == margins.n_samples * 3
+        hard = replace(margins, kind=Score(name="hard-margin").kind)
+        assert hard.value(eta) == pytest.approx(expected.min())
+    assert margins.n_rows == margins.n_samples * (1 if name == "sbm" else data.n_classes - 1)
 
 
 def test_gammas_share_the_coefficients() -> None:

@@ -81,9 +81,9 @@ def test_a_gain_is_the_derivative_of_the_softened_score(score):
     places = [whole.candidates.position(i, s) for i, sets in enumerate(problem.candidates.sets) for s in sets]
     point = np.zeros(whole.candidates.n_sets)
     point[places] = eta
-    duals, out = empty_duals(whole.margins.flat), whole.linear.copy()
-    weigh(whole.margins.flat, whole.margins.softening, whole.margins.logits(point), 0.3, duals)
-    add_gradient(whole.margins.flat, duals, np.ones(len(out), dtype=bool), out, False)
+    duals, out = empty_duals(whole.margins.tables), whole.linear.copy()
+    weigh(whole.margins.tables, whole.margins.softening, whole.margins.logits(point), 0.3, duals)
+    add_gradient(whole.margins.tables, duals, np.ones(len(out), dtype=bool), out, False)
     assert Ranking(problem, eta, 0.3).gains(whole.candidates) == pytest.approx(out)
 
 

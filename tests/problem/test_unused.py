@@ -38,7 +38,7 @@ def test_the_score_does_not_fall(name: str, towards: str) -> None:
         data = constant_feature(seed, seed % 4)
         problem = build_problem(data, Score(name=name, max_parents=3, smoothing_towards=towards))
         rng = np.random.default_rng(seed)
-        for _ in range(20):
+        for _ in range(8):
             structure = problem.candidates.structure(random_choice(problem, rng))
             shown = without_unused(problem, structure)
             assert shown.parents[seed % 4] == ()

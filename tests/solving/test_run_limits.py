@@ -23,12 +23,12 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.base import Control, Learned, Learner
 from milpbn.network.structure import Structure
 from milpbn.problem import products
+from milpbn.problem.bounds import loose_bound, trivial_bound
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving import api, progress, trials
 from milpbn.solving import reductions as solving
 from milpbn.solving.selection import select

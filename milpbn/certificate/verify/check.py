@@ -158,7 +158,7 @@ def verify(
     header_claim = read_claim(header, "The certificate")
     check_same(claim, header_claim, data)
     rules, candidates = searched_sets(claim, arrays, data.names)
-    require_units(data, claim.score.leave_one_out)
+    require_units(data, claim.score.kind.unit)
     merged = data.merged
     require_memory(tables_bytes(merged, candidates, claim.score), TABLES, "take a machine with more of it")
     weights = counted_samples(claim, arrays, merged)

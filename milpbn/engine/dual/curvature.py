@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals
-from milpbn.problem.products import Tables, apart, number_cells_of
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import apart, number_cells_of
 from milpbn.util.compiled import also_kernel, kernel
 from milpbn.util.threads import in_parts
 
@@ -130,7 +131,7 @@ def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: 
         out = Z[n]
         d = tables.domain[k]
         table = np.uint64(tables.start[k]) * Q
-        far = np.uint64(apart(tables.leave_one_out, tables.sizes[d])) * Q
+        far = np.uint64(apart(tables.two_tables, tables.sizes[d])) * Q
         number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)
         for g in range(a, b):
             first, last = duals.first[g], duals.first[g + 1] - 1

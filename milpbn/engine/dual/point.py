@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
-from milpbn.problem.products import Softening, Tables, add_columns, total_score
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import Softening, add_columns, total_score
 from milpbn.problem.rounding import BoundErrors, bound_slack, drift_slack
 from milpbn.util.compiled import also_kernel, kernel
 from milpbn.util.records import Record

@@ -22,7 +22,8 @@ from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.discriminative.family_changes import Changes, FamilyChanges, column_cells
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import add_gradient, empty_duals, score_temperature, weigh
-from milpbn.problem.products import Softening, Tables, add_columns, total_score
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import Softening, add_columns, total_score
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 

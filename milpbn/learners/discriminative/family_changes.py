@@ -1,8 +1,8 @@
 """The change of the log-joint by feature parents: tables log theta(x_i | x_S, c) - log theta(x_i | c) of families.
 
 The parameters are closed-form functions of counts. The log-joint of a classifier is therefore that of naive Bayes plus
-one such table for every feature with feature parents. The tables have the layout of `milpbn.problem.products.Tables`,
-so that the kernels there can add and score them.
+one such table for every feature with feature parents. The tables are `milpbn.problem.family_tables.Tables`, so that the
+kernels of `milpbn.problem` can add and score them.
 
 In cross-validation a sample is scored with parameters from the other folds. Its fold is then part of the number of its
 cell, and every fold has its own rows in a table. Only the counting differs from that for training rows.
@@ -25,7 +25,8 @@ from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import ParentSet
 from milpbn.problem.changes import table_spreads
-from milpbn.problem.products import Tables, add_columns
+from milpbn.problem.family_tables import Tables
+from milpbn.problem.products import add_columns
 from milpbn.util.compiled import kernel
 from milpbn.util.memory import require_memory
 from milpbn.util.threads import in_parts

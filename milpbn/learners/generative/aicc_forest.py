@@ -36,7 +36,7 @@ from milpbn.learners.base import Control
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.counts import n_parameters
 from milpbn.problem.rescore import rescore
-from milpbn.problem.scores.curve import AiccCurve
+from milpbn.problem.scores.aicc import AiccCurve
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
 

@@ -39,12 +39,7 @@ Listed: TypeAlias = dict[str, list[tuple[int, float, list[str]]]]
 class LocalScores:
     """A score for every candidate parent set of every variable; a structure's score is their sum.
 
-    Attributes
-    ----------
-    candidates : Candidates
-        The variables and their parent sets.
-    scores : float64 array, shape (P,)
-        Local scores in the order of the parent sets; larger is better.
+    `scores`, float64 of shape (P,), is in the order of the parent sets; larger is better.
     """
 
     candidates: Candidates
@@ -61,12 +56,8 @@ class LocalScores:
 def write_jkl(local: LocalScores, path: str | os.PathLike[str]) -> None:
     """Write local scores atomically, with all digits.
 
-    White space in names becomes ``_``, because names are words in this format.
-
-    Raises
-    ------
-    InputError
-        If a name is empty or begins with ``#``, two names become the same word, or the file cannot be written.
+    White space in names becomes ``_``, because names are words in this format. InputError if a name is empty or begins
+    with ``#``, two names become the same word, or the file cannot be written.
     """
     candidates = local.candidates
     words = [re.sub(r"\s", "_", name) for name in candidates.names]
@@ -89,14 +80,9 @@ def write_jkl(local: LocalScores, path: str | os.PathLike[str]) -> None:
 
 
 def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
-    """Read local scores.
+    """Read local scores; the InputError for a file that is not of this format names the line.
 
     Parents may be names, or the numbers of variables from 0 if the names are these numbers.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or is not of this format; the message names the line.
     """
     text = read_text(path, "file of local scores")
     lines = ((number, line.split()) for number, line in content_lines(text))
@@ -148,10 +134,7 @@ def _pss(lines: Lines) -> Listed:
 def _assemble(listed: Listed) -> LocalScores:
     """Return the scores of parent sets that were read.
 
-    Raises
-    ------
-    InputError
-        If a variable has no parent set, a parent is no other variable, or a set is listed twice.
+    InputError if a variable has no parent set, a parent is no other variable, or a set is listed twice.
     """
     index = {name: i for i, name in enumerate(listed)}
     sets: list[tuple[tuple[int, ...], ...]] = []

@@ -95,13 +95,7 @@ def script_path(package: str, stem: Path) -> Path:
 
 
 def check_packages(packages: tuple[str, ...]) -> None:
-    """Check that there are scripts for these packages.
-
-    Raises
-    ------
-    InputError
-        If there is none for one of them.
-    """
+    """Check that there are scripts for these packages; InputError if there is none for one of them."""
     for package in packages:
         if package not in PACKAGES:
             raise InputError(f"There is no script for {package!r}; choose from {', '.join(PACKAGES)}.")
@@ -115,22 +109,11 @@ def solver_script(
     time_limit: float | None = None,
     threads: int | None = None,
 ) -> str:
-    """Return the text of a script.
+    """Return the text of the script for one of `PACKAGES`.
 
-    Parameters
-    ----------
-    package : str
-        One of `PACKAGES`.
-    model : str
-        Name of the model file, without its folder.
-    starts : mapping of str to str
-        Names of the start files by solver.
-    stem : str
-        Name of the solution file without ``.SOLVER.sol``.
-    time_limit : float, optional
-        Wall-clock seconds.
-    threads : int, optional
-        Number of threads. SCIP's ordinary solve always uses one.
+    `model` and the `starts` by solver are names of files, without their folder, and `stem` is the name of the solution
+    file without ``.SOLVER.sol``. `time_limit` is in wall-clock seconds. SCIP ignores `threads`: its ordinary solve
+    always uses one.
     """
     solver = PACKAGES[package]
     head = _HEAD.format(package=package, model=model, start=starts[solver], solution=f"{stem}.{solver}.sol")

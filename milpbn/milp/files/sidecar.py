@@ -7,12 +7,13 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
 from milpbn.claims.reading import read_constraints, read_score
 from milpbn.errors import InputError
+from milpbn.milp.files.text_output import model_stem
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -22,22 +23,6 @@ from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 
 FORMAT = "milpbn-model"
 VERSION = 1
-#: Suffixes of model files.
-SUFFIXES = (".lp", ".lp.gz", ".mps", ".mps.gz")
-
-
-def model_stem(path: Path) -> Path:
-    """Return the path of a model file without its suffix, one of `SUFFIXES`.
-
-    Raises
-    ------
-    InputError
-        If it has another suffix.
-    """
-    for suffix in sorted(SUFFIXES, key=len, reverse=True):
-        if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
-            return path.with_name(path.name[: -len(suffix)])
-    raise InputError(f"A model file ends in {', '.join(SUFFIXES)}; {str(path)!r} does not.")
 
 
 def sidecar_path(model: Path) -> Path:
@@ -46,74 +31,45 @@ def sidecar_path(model: Path) -> Path:
     return stem.with_name(stem.name + ".json")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sidecar:
-    """Everything that `milpbn import` needs besides the solver's solution.
+    """Everything that `milpbn import` needs besides the solver's solution: what the model is, and how it was made."""
 
-    Attributes
-    ----------
-    model : str
-        File name of the model.
-    fingerprint : str
-        Hash of data, score, constraints and formulation. The model has a column of this name that is fixed to 1, so
-        that every solution file names the model.
-    names : tuple of str
-        Variable names, the class last.
-    columns : mapping of str to (str, list of str)
-        Variable and parents of each parent-set column.
-    score : Score
-        The score that the model maximises.
-    constraints : Constraints
-        The constraints that the model enforces.
-    data : mapping
-        Summary of the training data, with ``name`` and ``sha256``.
-    request : mapping or None
-        How to read the data again (`milpbn.data.request.DataRequest`), if it came from a file or by name.
-    merge : bool
-        Whether identical samples were merged.
-    sign, constant : float
-        The score is sign * (objective of the file) + constant.
-    span : float
-        By how much the terms that the model computes by rows can differ between structures (`Formulation.span`); inf
-        in files of earlier versions.
-    subset : mapping of int to float, or None
-        If the model is over representative samples: the weight of each, by its row among the (merged) samples.
-    root_bound : float or None
-        The project's own bound on the score of every structure, in nats, if the export computed one.
-    """
-
+    #: File name of the model.
     model: str
+    #: Hash of data, score, constraints and formulation. The model has a column of this name that is fixed to 1, so that
+    #: every solution file names the model.
     fingerprint: str
+    #: Variable names, the class last.
     names: tuple[str, ...]
+    #: Variable and parents of each parent-set column.
     columns: Mapping[str, tuple[str, list[str]]]
     score: Score
     constraints: Constraints
+    #: Summary of the training data, with ``name`` and ``sha256``.
     data: Mapping[str, Any]
+    #: How to read the data again (`milpbn.data.request.DataRequest`), if it came from a file or by name.
     request: Mapping[str, Any] | None
+    #: Whether identical samples were merged.
     merge: bool
+    #: If the model is over representative samples: the weight of each, by its row among the (merged) samples.
+    subset: Mapping[int, float] | None = None
+    #: The score is sign * (objective of the file) + constant.
     sign: float
     constant: float
+    #: By how much the terms that the model computes by rows can differ between structures (`Formulation.span`); inf in
+    #: files of earlier versions.
     span: NotNegative = math.inf
-    subset: Mapping[int, float] | None = None
+    #: The project's own bound on the score of every structure, in nats, if the export computed one.
     root_bound: float | None = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("span", "root_bound")
 
     def structure(self, values: Mapping[str, float], where: str) -> Structure:
-        """Return the structure of column values.
+        """Return the structure of column values, by column name; a column that is missing is zero.
 
-        Parameters
-        ----------
-        values : mapping of str to float
-            Values by column name; a column that is missing is zero.
-        where : str
-            Name of the solution, which begins the sentence of an error.
-
-        Raises
-        ------
-        InputError
-            If the solution belongs to another model, is not integral, does not choose one parent set for
-            every variable, or has a cycle.
+        InputError, a sentence that begins with `where`, if the solution belongs to another model, is not integral, does
+        not choose one parent set for every variable, or has a cycle.
         """
         if round(values.get(self.fingerprint, 0.0)) != 1:
             raise InputError(
@@ -141,35 +97,15 @@ class Sidecar:
 
     def save(self, path: Path) -> None:
         """Write the sidecar atomically."""
-        document = {
-            "format": FORMAT,
-            "version": VERSION,
-            "model": self.model,
-            "fingerprint": self.fingerprint,
-            "names": list(self.names),
-            "columns": {name: [v, list(p)] for name, (v, p) in self.columns.items()},
-            "score": self.score.to_dict(),
-            "constraints": self.constraints.to_dict(),
-            "data": dict(self.data),
-            "request": self.request,
-            "merge": self.merge,
-            "subset": None if self.subset is None else [list(pair) for pair in self.subset.items()],
-            "sign": self.sign,
-            "constant": self.constant,
-            "span": self.span,
-            "root_bound": self.root_bound,
-        }
+        own = {item.name: getattr(self, item.name) for item in fields(self)}
+        own |= {"score": self.score.to_dict(), "constraints": self.constraints.to_dict()}
+        own["subset"] = None if self.subset is None else list(self.subset.items())
+        document = {"format": FORMAT, "version": VERSION, **own}
         atomic_write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
     @classmethod
     def load(cls, path: Path) -> Sidecar:
-        """Read a sidecar.
-
-        Raises
-        ------
-        InputError
-            If the file is missing or is not a sidecar.
-        """
+        """Read a sidecar; InputError if the file is missing or is not one."""
         where = f"The sidecar {str(path)!r}"
         try:
             f = Fields(parse_object(read_text(path, "sidecar")), "It")
@@ -230,16 +166,8 @@ def fingerprint(
 ) -> str:
     """Return a column name that two models share only if they state the same problem.
 
-    Parameters
-    ----------
-    data_sha256 : str
-        Hash of the training data.
-    score, constraints, acyclicity, merge
-        The options of the model.
-    kept : list of int, optional
-        Indices of the parent sets that a reduced model keeps; by default it has all.
-    subset : mapping of int to float, optional
-        Weights of representative samples, see `Sidecar`; by default the model is over all samples.
+    `kept` has the indices of the parent sets that a reduced model keeps, by default all. `subset` has the weights of
+    representative samples, see `Sidecar`; by default the model is over all samples.
     """
     described = [data_sha256, score.to_dict(), constraints.to_dict(), acyclicity, merge]
     if kept is not None:

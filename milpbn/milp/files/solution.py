@@ -28,37 +28,29 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
 class Solution:
-    """The content of a solution file, with the signs and the status text of the file.
+    """The content of a solution file, with the signs and the status text of the file."""
 
-    Attributes
-    ----------
-    format : str
-        ``cplex``, ``gurobi``, ``scip``, ``highs``, ``cbc`` or ``glpk``.
-    values : dict of str to float
-        Column values by name; a column that is missing is zero.
-    objective : float or None
-        Objective value of the file's program, without the model's constant; None if the file has none. For a solution
-        of an .mps file see :data:`milpbn.milp.files.mps_file.MPS_OBJECTIVE_SIGN`.
-    bound : float or None
-        The solver's bound on this value. Only files of CPLEX, and of HiGHS since 1.16, can contain one.
-    status : str
-        The solver's status, verbatim; empty if the file has none.
-    """
-
+    #: ``cplex``, ``gurobi``, ``scip``, ``highs``, ``cbc`` or ``glpk``.
     format: str
+    #: Column values by name; a column that is missing is zero.
     values: dict[str, float]
+    #: Objective value of the file's program, without the model's constant; None if the file has none. For a solution of
+    #: an .mps file see `milpbn.milp.files.model_files.MPS_OBJECTIVE_SIGN`.
     objective: float | None
+    #: The solver's bound on this value. Only files of CPLEX, and of HiGHS since 1.16, can contain one.
     bound: float | None
+    #: The solver's status, verbatim; empty if the file has none.
     status: str
 
     @property
     def solver(self) -> str:
         """The solver's name in its usual spelling."""
-        return _NAMES[self.format]
+        return _SOLVERS[self.format].name
 
     @property
     def says_optimal(self) -> bool:
@@ -68,31 +60,22 @@ class Solution:
     @property
     def proved_bound(self) -> float | None:
         """The bound in the file; else the objective, if the status proves a gap of 0; else None."""
-        if self.bound is None and self.status.lower() == _EXACT.get(self.format):
+        if self.bound is None and self.status.lower() == _SOLVERS[self.format].exact:
             return self.objective
         return self.bound
 
     @property
     def where_bound(self) -> str:
         """Where the solver's log has its bound, as part of a sentence."""
-        return _LOGS[self.format]
+        return _SOLVERS[self.format].where_bound
 
     def bound_within(self, gap: float, maximised: bool) -> float | None:
         """Return the bound that follows from an optimal status within a relative gap; None without such a status.
 
-        Parameters
-        ----------
-        gap : float
-            The relative gap at which the solver was told to stop, at least 0 and below 1.
-        maximised : bool
-            Whether the file's program is a maximisation.
-
-        Returns
-        -------
-        float or None
-            In the sign of the file. CPLEX, Gurobi, HiGHS and SCIP divide the gap by the objective or by something
-            smaller; CBC divides it by the larger one of objective and bound. They also stop within an absolute gap of
-            1e-6 or less.
+        The bound has the sign of the file, whose program may be a maximisation. `gap`, at least 0 and below 1, is the
+        relative gap at which the solver was told to stop. CPLEX, Gurobi, HiGHS and SCIP divide the gap by the objective
+        or by something smaller; CBC divides it by the larger one of objective and bound. They also stop within an
+        absolute gap of 1e-6 or less.
         """
         if self.objective is None or not self.says_optimal:
             return None
@@ -109,27 +92,36 @@ class Solution:
         return None
 
 
-_NAMES = {
-    "cplex": "CPLEX",
-    "gurobi": "Gurobi",
-    "scip": "SCIP",
-    "highs": "HiGHS",
-    "cbc": "CBC",
-    "glpk": "GLPK or HiGHS",
-}
 #: The largest of the absolute gaps within which the solvers stop by default (those of CPLEX and HiGHS).
 ABSOLUTE_GAP = 1e-6
-_LOGS = {
-    "cplex": "the number after 'Current MIP best bound' at the end of its log, else the last one under 'Best Bound'",
-    "gurobi": "the number after 'best bound' in the line that begins with 'Best objective', at the end of its log",
-    "highs": "the number after 'Dual bound' in the report at the end of its log",
-    "scip": "the number after 'Dual Bound' at the end of its log",
-    "cbc": "the number after 'Upper bound' or 'Lower bound' at the end of its log",
-    "glpk": "the number after '<=' or '>=' in the last line of its log with 'mip =' (of HiGHS that after 'Dual bound')",
-}
-#: The status in lower case that a solver writes only after a proof with a gap of 0; see the table above.
-_EXACT = {"cplex": "integer optimal solution", "scip": "optimal solution found", "cbc": "optimal"}
 
+
+class _Solver(NamedTuple):
+    #: Its name in the usual spelling, and where its log has the bound, as part of a sentence.
+    name: str
+    where_bound: str
+    #: The status in lower case that it writes only after a proof with a gap of 0; see the table above.
+    exact: str | None = None
+
+
+_SOLVERS = {
+    "cplex": _Solver(
+        "CPLEX",
+        "the number after 'Current MIP best bound' at the end of its log, else the last one under 'Best Bound'",
+        "integer optimal solution",
+    ),
+    "gurobi": _Solver(
+        "Gurobi",
+        "the number after 'best bound' in the line that begins with 'Best objective', at the end of its log",
+    ),
+    "highs": _Solver("HiGHS", "the number after 'Dual bound' in the report at the end of its log"),
+    "scip": _Solver("SCIP", "the number after 'Dual Bound' at the end of its log", "optimal solution found"),
+    "cbc": _Solver("CBC", "the number after 'Upper bound' or 'Lower bound' at the end of its log", "optimal"),
+    "glpk": _Solver(
+        "GLPK or HiGHS",
+        "the number after '<=' or '>=' in the last line of its log with 'mip =' (of HiGHS that after 'Dual bound')",
+    ),
+}
 _LIMITS = {
     "time": r"\btime\b",
     "memory": r"\b(memory|tree size)\b",

@@ -22,16 +22,8 @@ def read_solution(path: str | os.PathLike[str]) -> Solution:
     HiGHS's raw (0), pretty (1), GLPK's (3) and sparse (4) styles, CBC's solution text, and GLPK's report (`glpsol -o`).
     Each may be gzipped.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is truncated, damaged or of another format, or contains no solution. The sentence
-        names the file and, if possible, the line.
+    InputError if the file cannot be read, is truncated, damaged or of another format, or contains no solution. The
+    sentence names the file and, if possible, the line.
     """
     file = Path(path)
     text = _text(file)
@@ -55,10 +47,8 @@ def _text(file: Path) -> str:
         content = unpack_gzip(content, str(file))
     try:
         text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"The solution file {file} is not text; give the .sol file that the solver wrote."
-        ) from error
+    except UnicodeDecodeError:
+        text = "\0"
     if "\0" in text:
         raise InputError(f"The solution file {file} is not text; give the .sol file that the solver wrote.")
     if not text.strip():
@@ -79,7 +69,10 @@ class _Lines:
 
     def no_solution(self, status: str) -> NoReturn:
         """Refuse a file that contains no solution."""
-        raise _no_solution(self.file, status)
+        said = f" (the solver's status is {status!r})" if status else ""
+        raise InputError(
+            f"The file {self.file} holds no solution{said}; let the solver run longer, or give it the start file."
+        )
 
     def add(self, values: dict[str, float], number: int, name: str, value: str) -> None:
         """Add a column's value, which must be finite and the first under that name."""
@@ -94,21 +87,14 @@ class _Lines:
             self.fail(number, f"the value {value!r} of {name!r} is not a finite number")
         return parsed
 
-    def pair(self, number: int, line: str) -> tuple[str, str]:
-        """Return the first two words of a line, a name and a value."""
+    def add_pair(self, values: dict[str, float], number: int, line: str) -> None:
+        """Add the value of a column, which are the first two words of a line, its name first."""
         words = line.split()
         if len(words) < 2:
             self.fail(
                 number, f"a name and a value are expected, not {line.strip()!r}; the file may be cut off"
             )
-        return words[0], words[1]
-
-
-def _no_solution(file: Path, status: str) -> InputError:
-    said = f" (the solver's status is {status!r})" if status else ""
-    return InputError(
-        f"The file {file} holds no solution{said}; let the solver run longer, or give it the start file."
-    )
+        self.add(values, number, words[0], words[1])
 
 
 def _float(text: str) -> float | None:
@@ -170,7 +156,7 @@ def _read_cplex(file: Path, text: str) -> Solution:
     header, values = (incumbents or reader.solutions)[0]
     status = header.get("solutionStatusString", "")
     if not values:
-        raise _no_solution(file, status)
+        reader.lines.no_solution(status)
     objective, bound = (_float(header.get(key, "")) for key in ("objectiveValue", "bestBound"))
     return Solution("cplex", values, objective, bound, status)
 
@@ -208,7 +194,7 @@ def _read_gurobi(lines: _Lines) -> Solution:
             found = re.match(r"#\s*Objective value\s*=\s*(\S+)", line, re.IGNORECASE)
             objective = lines.number(number, "Objective value", found[1]) if found else objective
         elif line.strip():
-            lines.add(values, number, *lines.pair(number, line))
+            lines.add_pair(values, number, line)
     if not values:
         lines.no_solution("")
     return Solution("gurobi", values, objective, None, "")
@@ -237,7 +223,7 @@ def _read_scip(lines: _Lines) -> Solution:
                 lines.fail(
                     number, f"the line {line.strip()!r} does not end in (obj:...); the file may be cut off"
                 )
-            lines.add(values, number, *lines.pair(number, line))
+            lines.add_pair(values, number, line)
     if not available:
         lines.no_solution(status)
     return Solution("scip", values, objective, None, status)
@@ -284,7 +270,7 @@ def _highs_columns(lines: _Lines, start: int, count: int) -> dict[str, float]:
             lines.fail(
                 i + 1, f"{count} columns are announced but only {i - start} follow; the file is cut off"
             )
-        lines.add(values, i + 1, *lines.pair(i + 1, line))
+        lines.add_pair(values, i + 1, line)
     return values
 
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.problem.scores.curve import AiccCurve
 
 
 class Shape(Enum):
@@ -32,16 +31,10 @@ class Shape(Enum):
 
 
 class LocalValue(NamedTuple):
-    """The part of a structure's score that its families add.
+    """The part of a structure's score that its families add: terms in nats, whose sum is the value.
 
-    Attributes
-    ----------
-    parts : list of float
-        Terms, in nats; their sum is the value.
-    sizes : list of float
-        Summed sizes of the terms' summands, which bound the rounding error (`milpbn.problem.rounding.linear_error`).
-    error : float
-        Bound on any further rounding error, in nats.
+    `sizes` are the summed sizes of the terms' summands, which bound the rounding error
+    (`milpbn.problem.rounding.linear_error`), and `error` bounds any further rounding error, in nats.
     """
 
     parts: list[float]
@@ -51,37 +44,24 @@ class LocalValue(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ScoreKind:
-    """One score. Its fields are its own options; `milpbn.Score` has the options of all scores.
+    """One score. Its fields are its own options; `milpbn.Score` has the options of all scores."""
 
-    Attributes
-    ----------
-    name : str
-        Name on the command line and in files.
-    shape : Shape
-        Shape as a function of eta.
-    is_margin : bool
-        The score is a function of the samples' log-margins (Peharz & Pernkopf 2012, P12, section 3), plus local terms.
-    sums_samples : bool
-        The samples' part is a weighted sum over the samples. Dual weights bound such a score, so the native engine can
-        maximise it, and a weighted subset of the samples can stand for all.
-    binary : bool
-        The margins compare each class with the rest, the class variable re-read as {c, not c} (P12 (20)-(23)). There is
-        one row of coefficients per sample, instead of one per competing class.
-    certified : bool
-        `milpbn.certificate` has its own definition of this score, so a search can write a certificate.
-    curve : type or None
-        The convex function of the total number of parameters that is subtracted.
-    lighter : str
-        Name of a similar score that takes less memory, or an empty string.
-    """
-
+    #: Name on the command line and in files.
     name: ClassVar[str]
     shape: ClassVar[Shape]
+    #: The score is a function of the samples' log-margins (Peharz & Pernkopf 2012, P12, section 3), plus local terms.
     is_margin: ClassVar[bool] = False
+    #: The samples' part is a weighted sum over the samples. Dual weights bound such a score, so the native engine can
+    #: maximise it, and a weighted subset of the samples can stand for all.
     sums_samples: ClassVar[bool] = False
+    #: The margins compare each class with the rest, the class variable re-read as {c, not c} (P12 (20)-(23)). There is
+    #: one row of coefficients per sample, instead of one per competing class.
     binary: ClassVar[bool] = False
+    #: `milpbn.certificate` has its own definition of this score, so a search can write a certificate.
     certified: ClassVar[bool] = False
-    curve: ClassVar[type[AiccCurve] | None] = None
+    #: The class of the convex function of the total number of parameters that is subtracted, such as `AiccCurve`.
+    curve: ClassVar[Any] = None
+    #: Name of a similar score that takes less memory, or an empty string.
     lighter: ClassVar[str] = ""
 
     @classmethod
@@ -109,6 +89,11 @@ class ScoreKind:
         return self.class_free_alike
 
     @property
+    def unit(self) -> float:
+        """The weight of a sample that is left out of its own parameters, 0 or 1."""
+        return 0.0
+
+    @property
     def cap(self) -> float:
         """The most that a sample adds per unit of weight, in nats; inf if there is no limit."""
         return 0.0
@@ -116,42 +101,22 @@ class ScoreKind:
     def local_weights(self, total_weight: float) -> tuple[float, float]:
         """Return the factor of the log-likelihood and the nats subtracted per free parameter; 0 for a missing term.
 
-        Parameters
-        ----------
-        total_weight : float
-            M, the sum of the sample weights.
+        `total_weight` is M, the sum of the sample weights.
         """
         return 0.0, 0.0
 
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
-        """Return the local term of a variable with its parents (a linear coefficient of eta), and its size.
+        """Return the local term of a variable with its parents (a coefficient of eta), and its size, in nats.
 
-        Parameters
-        ----------
-        data : Dataset
-            Training data.
-        child : int
-            The variable.
-        parents : tuple of int
-            Its parents, ascending.
-
-        Returns
-        -------
-        value, size : float
-            Nats. The size is the sum of the absolute values of the term's summands. It bounds the rounding error
-            (`milpbn.problem.rounding.linear_error`).
+        The parents are ascending. The size is the sum of the absolute values of the term's summands. It bounds the
+        rounding error (`milpbn.problem.rounding.linear_error`).
         """
         raise NotImplementedError
 
     def local_value(self, data: Dataset, parents: tuple[tuple[int, ...], ...]) -> LocalValue:
-        """Return the part of one structure's score that its families add, computed from the data alone.
+        """Return the part of one structure's score that its families add, computed from the data alone, merged or not.
 
-        Parameters
-        ----------
-        data : Dataset
-            Training data, merged or not.
-        parents : tuple of tuples of int, length V
-            Parents of every variable.
+        `parents` has the parents of each of the V variables.
         """
         terms = [self.family(data, i, s) for i, s in enumerate(parents)]
         return LocalValue([value for value, _ in terms], [size for _, size in terms])
@@ -159,20 +124,10 @@ class ScoreKind:
     def sample_values(
         self, log_joint: NDArray[np.float64], true: NDArray[np.integer], share: float
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what every sample adds per unit of weight, computed from the data alone.
+        """Return what every sample adds per unit of weight, computed from the data alone, and bounds on the errors.
 
-        Parameters
-        ----------
-        log_joint : float64 array, shape (M, Q)
-            log P(c, z_m) in nats of all Q = C classes; with `binary`, of the sample's class and of the rest, Q = 2.
-        true : integer array, shape (M,)
-            The column of the sample's true class.
-        share : float
-            Bound on the relative error of `log_joint`.
-
-        Returns
-        -------
-        values, errors : float64 arrays, shape (M,)
-            Values and bounds on their rounding errors, in nats. If `sums_samples` is false, the smallest value counts.
+        Both are nats, shape (M,). If `sums_samples` is false, the smallest value counts. `log_joint`, shape (M, Q), is
+        log P(c, z_m) in nats of all Q = C classes; with `binary`, of the sample's class and of the rest, Q = 2. `true`,
+        shape (M,), has the column of each sample's true class, and `share` bounds the relative error of `log_joint`.
         """
         raise NotImplementedError

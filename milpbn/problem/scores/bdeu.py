@@ -21,13 +21,7 @@ LARGE = 100.0
 
 @dataclass(frozen=True, kw_only=True)
 class Bdeu(ScoreKind):
-    """Sum over the families of `bdeu`.
-
-    Attributes
-    ----------
-    equivalent_sample_size : float
-        alpha; each cell of a family's table has the pseudo-count alpha / (q r).
-    """
+    """Sum over the families of `bdeu`; each cell of a family's table has the pseudo-count alpha / (q r)."""
 
     name = "bdeu"
     shape = Shape.LINEAR
@@ -44,14 +38,9 @@ class Bdeu(ScoreKind):
 def bdeu(counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_size: float) -> float:
     """Return the family's log marginal likelihood under the BDeu prior (Heckerman et al. 1995).
 
-    Parameters
-    ----------
-    counts : float64 array, shape (parent states that occur, child states)
-        n_{j|h}; parent states without samples contribute nothing.
-    n_parent_states : int
-        q, the number of all joint parent states.
-    equivalent_sample_size : float
-        alpha; each cell's pseudo-count is alpha / (q r).
+    `counts` are n_{j|h}, float64 array of shape (parent states that occur, child states); parent states without samples
+    contribute nothing. `n_parent_states` is q, the number of all joint parent states. Each cell's pseudo-count is alpha
+    / (q r) with alpha the equivalent sample size.
     """
     return float(
         sum(sign * rise(x, y).sum() for sign, x, y in _rises(counts, n_parent_states, equivalent_sample_size))

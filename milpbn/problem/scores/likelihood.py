@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from milpbn.data.dataset import Dataset
-from milpbn.network.prior import Prior
-from milpbn.problem.counts import leave_one_out_log_likelihood, log_likelihood, n_parameters
+from milpbn.data.sums import log_share
+from milpbn.network.prior import Prior, PseudoCounts, prior_parents, shrunk_counts, uniform_counts
+from milpbn.problem.counts import family_counts, joint_states, log_likelihood, n_parameters
 from milpbn.problem.scores.base import LocalValue, ScoreKind, Shape
 
 
@@ -37,18 +40,43 @@ class LikelihoodTerms(ScoreKind):
         return LocalValue([*fits, -per_parameter * k], [*map(abs, fits), (abs(per_parameter) + 1) * k])
 
 
+def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> float:
+    """Return sum_{j,h} n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), in nats: no sample counts for itself.
+
+    The parameters are smoothed, a > 0, since without smoothing a state that occurs once would have the logarithm of 0.
+    Where the prior's mean is a table, its counts lack the unit as well (`milpbn.network.prior`). No weight is below 1.
+    """
+    counts = family_counts(data, child, parents)
+    part, rest = _pseudo_counts(data, child, parents, prior)
+    n, others = counts[counts > 0], (data.other_weights(counts) + rest)[counts > 0]
+    return float((n * log_share(n - 1 + np.broadcast_to(part, counts.shape)[counts > 0], others)).sum())
+
+
+def _pseudo_counts(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
+    """Return the pseudo-counts without one unit of weight of each cell's own samples, by the rows of `family_counts`.
+
+    Cells that do not occur have no samples; their pseudo-counts mean nothing.
+    """
+    states = int(data.n_states[child])
+    fewer = prior_parents(prior, parents, data.n_states)
+    if fewer is None:
+        return uniform_counts(prior.smoothing, states)
+    counts = family_counts(data, child, fewer)
+    rest = data.other_weights(counts)
+    if fewer:  # every row of the family's table belongs to one class
+        index, size = joint_states(data.codes, parents, data.n_states)
+        class_of = np.zeros(size, dtype=np.int64)
+        class_of[index] = joint_states(data.codes, fewer, data.n_states)[0]
+        counts, rest = counts[class_of], rest[class_of]
+    return shrunk_counts(np.maximum(counts - 1, 0.0), rest, prior.smoothing, states)
+
+
 @dataclass(frozen=True, kw_only=True)
 class LeaveOneOutTerms(LikelihoodTerms):
-    """A score with a leave-one-out form, in which no sample counts for its own parameters.
+    """A score with a leave-one-out form, in which one unit of a sample's weight does not count for its own parameters.
 
-    The margins' coefficients have it from `milpbn.problem.family_tables`, the log-likelihood has it from here.
-
-    Attributes
-    ----------
-    leave_one_out : bool
-        Leave one unit of a sample's weight out of its own parameters.
-    smoothing : float
-        Laplace constant of the parameters; without `leave_one_out` those of the log-likelihood are not smoothed.
+    The margins' coefficients have it from `milpbn.problem.family_tables`, the log-likelihood has it from here. Without
+    `leave_one_out` the parameters of the log-likelihood are not smoothed.
     """
 
     leave_one_out: bool = False
@@ -59,6 +87,11 @@ class LeaveOneOutTerms(LikelihoodTerms):
         if self.leave_one_out:
             return leave_one_out_log_likelihood(data, child, parents, self.prior)
         return super().fit(data, child, parents)
+
+    @property
+    def unit(self) -> float:
+        """1 with `leave_one_out`; see `ScoreKind.unit`."""
+        return float(self.leave_one_out)
 
     @property
     def prior(self) -> Prior:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.errors import InputError
 from milpbn.network.prior import UNIFORM, Prior
 from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.likelihood import LeaveOneOutTerms
@@ -17,14 +18,9 @@ from milpbn.problem.scores.likelihood import LeaveOneOutTerms
 class MarginScore(LeaveOneOutTerms):
     """A score on log-margins log P(c_m, z_m) - max over c != c_m of log P(c, z_m), with smoothed parameters.
 
-    Attributes
-    ----------
-    smoothing_towards : str
-        The mean of the parameters' prior, one of `milpbn.network.prior.TOWARDS`.
-    penalty : float, "bic" or "aic"
-        Nats subtracted per free parameter; ``bic`` is log(M) / 2, ``aic`` is 1.
-    hybrid : float
-        Factor of the log-likelihood that is added to the score; with `leave_one_out` of the leave-one-out one.
+    `smoothing_towards` is the mean of the parameters' prior, one of `milpbn.network.prior.TOWARDS`. `penalty` is
+    subtracted per free parameter, in nats; ``bic`` is log(M) / 2, ``aic`` is 1. `hybrid` is the factor of the
+    log-likelihood that is added; with `leave_one_out` of the leave-one-out one.
     """
 
     shape = Shape.PIECEWISE_LINEAR
@@ -33,6 +29,13 @@ class MarginScore(LeaveOneOutTerms):
     smoothing_towards: str = UNIFORM
     penalty: float | str = 0.0
     hybrid: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.leave_one_out and isinstance(self.penalty, str):
+            raise InputError(
+                f"The penalty {self.penalty} makes up for parameters that are fitted to the samples that they score, "
+                "as leave_one_out does; give the penalty in nats, or leave out one of the two."
+            )
 
     @property
     def prior(self) -> Prior:

@@ -41,6 +41,7 @@ class DeclaredScore:
             1e6,
             "gamma must be a positive number of at least {low:g} and at most {high:g} nats, got {value}.",
         ),
+        words=(0, "gamma = {value:.6g}"),
         selectable=False,
         refused=_GAMMA,
     )
@@ -51,6 +52,7 @@ class DeclaredScore:
         range=Range(
             1, float("inf"), "max_parents counts all parents and must be at least {low}, got {value}."
         ),
+        words=(4, "max_parents = {value}"),
     )
     smoothing: float = option(
         1.0,
@@ -58,6 +60,7 @@ class DeclaredScore:
         range=Range(
             1e-12, 1e12, "smoothing must be a positive number from {low:g} to {high:g}, got {value}."
         ),
+        words=(2, "smoothing {value:.6g}"),
     )
     smoothing_towards: str = option(
         "uniform",
@@ -71,17 +74,20 @@ class DeclaredScore:
         True,
         "Allow the class to have feature parents (the default), or not.",
         spelling=("--class-parents/--no-class-parents",),
+        words=(5, "no class parents"),
     )
     parent_sets: str = option(
         AUTO,
         "Parent sets of the features. all: every set. paper: none, and those with the class; the optimum is then "
         "one among such structures. auto, the default: all for margin scores and cll, paper for the others.",
         choices=PARENT_SETS,
+        words=(6, "parent sets: {value}"),
     )
     equivalent_sample_size: float = option(
         1.0,
         "Equivalent sample size of bdeu; default 1.",
         spelling=("--ess",),
+        words=(3, "equivalent sample size {value:.6g}"),
         range=Range(
             1e-12,
             1e12,
@@ -107,6 +113,7 @@ class DeclaredScore:
     leave_one_out: bool = option(
         False,
         "Score every sample with parameters from which its own copy is left out: margin scores, cll and ll.",
+        words=(1, "leave-one-out"),
         refused="leave_one_out goes with the scores {scores}, not with {score}, whose penalty or prior already makes "
         "up for parameters that are fitted to the samples that they score.",
     )

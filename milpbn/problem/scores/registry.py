@@ -31,13 +31,7 @@ ALIASES = {"bic": "mdl"}
 
 
 def find_score(name: str) -> type[ScoreKind]:
-    """Return the class of a score.
-
-    Raises
-    ------
-    InputError
-        If there is no score of this name; the message lists the names.
-    """
+    """Return the class of a score; the InputError for an unknown name lists the names."""
     if name not in SCORES:
         other = " and ".join(f"{word} for {of}" for word, of in ALIASES.items())
         raise InputError(f"There is no score {name!r}; choose one of {', '.join(SCORES)} (or {other}).")

@@ -12,13 +12,7 @@ from milpbn.problem.scores.margin import MarginScore
 
 @dataclass(frozen=True, kw_only=True)
 class SoftMargin(MarginScore):
-    """Sum over the samples of w_m min(gamma, log-margin of m).
-
-    Attributes
-    ----------
-    gamma : float
-        The desired log-margin in nats, log(p / (1 - p)).
-    """
+    """Sum over the samples of w_m min(gamma, log-margin of m); gamma = log(p / (1 - p)) is in nats."""
 
     name = "sm"
     certified = True

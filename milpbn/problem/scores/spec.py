@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from milpbn.errors import InputError
-from milpbn.network.prior import UNIFORM, Prior, check_towards
+from milpbn.network.prior import Prior, check_towards
 from milpbn.problem.scores.base import ScoreKind
 from milpbn.problem.scores.options import PAPER, DeclaredScore
 from milpbn.problem.scores.registry import ALIASES, find_score, score_names
@@ -25,13 +25,7 @@ DEFAULT_P = 0.99
 
 
 def gamma_from_p(p: float) -> float:
-    """Return the desired log-margin gamma = log(p / (1 - p)) in nats (P12, section 6).
-
-    Raises
-    ------
-    InputError
-        If p is not strictly between 0.5 and 1, so that gamma would not be positive and finite.
-    """
+    """Return the desired log-margin gamma = log(p / (1 - p)) in nats (P12, section 6); p must be in (0.5, 1)."""
     if not 0.5 < p < 1:
         raise InputError(
             f"p must lie strictly between 0.5 and 1, got {p}; {P_GRID[0]} to {P_GRID[-1]} are usual."
@@ -107,11 +101,7 @@ class Score(DeclaredScore):
                 self._refuse_of_others(kind, item.name, known["refused"], known.get("belongs_to", item.name))
             if "range" in known and value is not None and not isinstance(value, str):
                 known["range"].check(value)
-        if self.leave_one_out and isinstance(self.penalty, str):
-            raise InputError(
-                f"The penalty {self.penalty} makes up for parameters that are fitted to the samples that they score, "
-                "as leave_one_out does; give the penalty in nats, or leave out one of the two."
-            )
+        _ = self.kind  # refuses options that contradict each other
 
     def _settle_gamma(self) -> None:
         """Compute gamma from p, or from the default of p, unless gamma was given."""
@@ -151,14 +141,8 @@ class Score(DeclaredScore):
 
         Every line that names a score takes its words from here. An option is named if it differs from its default, and
         `max_parents` always is. Two scores have the same words only if they have the same options, up to the digits
-        that are shown.
-
-        Parameters
-        ----------
-        arc_weights : mapping of (parent, child) to float, optional
-            Nats that constraints add to the score of every structure with the arc.
-        discretisation : str, optional
-            How continuous columns were cut; None or empty without such columns.
+        that are shown. `arc_weights` are nats that constraints add to the score of every structure with the arc
+        (parent, child), and `discretisation` says how continuous columns were cut, None or empty without such columns.
         """
         terms = [self.name]
         if self.hybrid:
@@ -177,20 +161,13 @@ class Score(DeclaredScore):
                 (parent, child), weight = first
                 terms.append(f"+ {weight:.6g} for the arc {parent} -> {child}")
         parts = [" ".join(terms)]
-        if self.gamma is not None:
-            parts.append(f"gamma = {self.gamma:.6g}")
-        if self.leave_one_out:
-            parts.append("leave-one-out")
-        towards = "" if self.smoothing_towards == UNIFORM else f" towards {self.smoothing_towards}"
-        if towards or self.smoothing != Score.smoothing:
-            parts.append(f"smoothing {self.smoothing:.6g}{towards}")
-        if self.equivalent_sample_size != Score.equivalent_sample_size:
-            parts.append(f"equivalent sample size {self.equivalent_sample_size:.6g}")
-        parts.append(f"max_parents = {self.max_parents}")
-        if not self.class_parents:
-            parts.append("no class parents")
-        if self.parent_sets != Score.parent_sets:
-            parts.append(f"parent sets: {self.parent_sets}")
+        named = {item.name for item in declared(self) if getattr(self, item.name) != item.default}
+        towards = f" towards {self.smoothing_towards}" if "smoothing_towards" in named else ""
+        named |= {"max_parents"} | ({"smoothing"} if towards else set())
+        shown = [item for item in declared(self) if item.name in named and "words" in item.metadata]
+        for item in sorted(shown, key=lambda item: item.metadata["words"][0]):
+            words = item.metadata["words"][1].format(value=getattr(self, item.name))
+            parts.append(words + (towards if item.name == "smoothing" else ""))
         if discretisation:
             parts.append(f"cuts by {discretisation}")
         return ", ".join(parts)
@@ -203,7 +180,7 @@ class Score(DeclaredScore):
     @property
     def needs_units(self) -> bool:
         """Whether a sample needs a weight of at least 1, because one unit of it is left out."""
-        return self.leave_one_out
+        return self.kind.unit > 0
 
     @cached_property
     def kind(self) -> ScoreKind:

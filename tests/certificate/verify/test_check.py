@@ -23,11 +23,11 @@ from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.trivial_bound import trivial_bound
 from milpbn.solving.progress import closing_block
 
 SCORES = [

@@ -122,11 +122,11 @@ def test_the_weights_at_a_point_are_those_of_the_soft_minimum(seed, score, expon
         eta = rng.normal(size=problem.candidates.n_sets)  # any point of the space will do
     temperature = 1.0 if margins.softening.smooth else 10.0**exponent
     logits = margins.logits(eta)
-    duals = empty_duals(margins.flat)
-    value, constant, _ = weigh(margins.flat, margins.softening, logits, temperature, duals)
+    duals = empty_duals(margins.tables)
+    value, constant, _ = weigh(margins.tables, margins.softening, logits, temperature, duals)
     gradient = problem.linear.copy()
     everything = np.ones(len(gradient), dtype=bool)
-    add_gradient(margins.flat, duals, everything, gradient, bool(seed % 2))
+    add_gradient(margins.tables, duals, everything, gradient, bool(seed % 2))
 
     rows = margins.alpha @ eta[margins.columns]
     rows = np.column_stack([np.full(len(rows), margins.softening.cap), rows])
@@ -164,16 +164,16 @@ def test_gradients_equal_finite_differences(score):
 
         for step in (0.0, 0.4, 1.0):
             first, second = slope_at.py_func(
-                margins.flat, margins.softening, logits, direction, step, temperature
+                margins.tables, margins.softening, logits, direction, step, temperature
             )
             h = 1e-4
             low, here, high = softened(step - h), softened(step), softened(step + h)
             assert first == pytest.approx((high - low) / (2 * h), rel=1e-4, abs=1e-4)
             assert second == pytest.approx((2 * here - high - low) / h**2, rel=1e-2, abs=1e-2)
-        duals = empty_duals(margins.flat)
-        weigh(margins.flat, margins.softening, logits, temperature, duals)
-        _, second = slope_at.py_func(margins.flat, margins.softening, logits, direction, 0.0, temperature)
-        curvature = curvature_here.py_func(margins.flat, duals, direction, temperature)
+        duals = empty_duals(margins.tables)
+        weigh(margins.tables, margins.softening, logits, temperature, duals)
+        _, second = slope_at.py_func(margins.tables, margins.softening, logits, direction, 0.0, temperature)
+        curvature = curvature_here.py_func(margins.tables, duals, direction, temperature)
         assert curvature == pytest.approx(second, rel=1e-4, abs=1e-6)
 
 

@@ -10,10 +10,10 @@ import pytest
 from files_common import optimum, random_milp
 
 from milpbn.errors import InputError
-from milpbn.milp.files.lp_file import write_lp
+from milpbn.milp.files.dialects import write_starts
+from milpbn.milp.files.model_files import write_lp
 from milpbn.milp.files.scripts import PACKAGES, check_packages, script_path, solver_script
 from milpbn.milp.files.solution_files import read_solution
-from milpbn.milp.files.start_files import write_starts
 
 
 def written(folder, package, time_limit=30.0, threads=1):

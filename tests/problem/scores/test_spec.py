@@ -1,10 +1,11 @@
-"""Scores and their options."""
+"""Scores, their options, and the words that say all that decides the value of a structure."""
 
 from __future__ import annotations
 
 import math
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
+from itertools import combinations
 
 import pytest
 from running import random_data
@@ -161,22 +162,16 @@ def test_margin_scores_and_ll_take_leave_one_out(name: str) -> None:
     assert score.kind.smoothing == 0.5
 
 
-def test_scores_of_older_files_leave_nothing_out() -> None:
-    old = Score(p=0.9).to_dict()
-    del old["leave_one_out"]
-    assert Score.from_dict(old) == Score(p=0.9)
-    assert Score.from_dict(old).leave_one_out is False
-
-
 @pytest.mark.parametrize("name", margin_scores())
 def test_a_prior_is_part_of_a_margin_score(name: str) -> None:
     score = Score(name=name, smoothing=0.5, smoothing_towards="class", leave_one_out=True)
     assert score.prior == score.kind.prior == Prior(0.5, "class")
     assert Score.from_dict(score.to_dict()) == score != Score(name=name, smoothing=0.5, leave_one_out=True)
     assert ", leave-one-out, smoothing 0.5 towards class, " in score.summary
-    old = Score(name=name).to_dict()
-    del old["smoothing_towards"]
-    assert Score.from_dict(old) == Score(name=name)
+    for later in ("smoothing_towards", "leave_one_out"):  # older files lack these options
+        old = Score(name=name).to_dict()
+        del old[later]
+        assert Score.from_dict(old) == Score(name=name)
 
 
 def test_numbers_beyond_float64_are_refused_in_a_sentence() -> None:
@@ -192,3 +187,51 @@ def test_terms_that_overflow_are_refused_before_the_search() -> None:
     for options in ({"hybrid": 1e300}, {"penalty": 1e300}):
         with pytest.raises(InputError, match=r"smaller penalty|hybrid|penalty"):
             solve(random_data(0), Score(p=0.9, **options), verbose=False)
+
+
+#: For every option of a score, one with another value than the default.
+OTHERS = {
+    "name": Score(name="cll"),
+    "gamma": Score(gamma=2.0),
+    "p": Score(p=0.9),
+    "max_parents": Score(max_parents=3),
+    "class_parents": Score(class_parents=False),
+    "smoothing": Score(smoothing=2.0),
+    "smoothing_towards": Score(smoothing_towards="class"),
+    "parent_sets": Score(name="bdeu", parent_sets="all"),
+    "equivalent_sample_size": Score(name="bdeu", equivalent_sample_size=10.0),
+    "penalty": Score(penalty="bic"),
+    "hybrid": Score(hybrid=0.1),
+    "leave_one_out": Score(leave_one_out=True),
+}
+
+
+def test_every_option_is_named() -> None:
+    assert set(OTHERS) == {item.name for item in fields(Score)}
+    scores = [Score(), Score(name="bdeu"), Score(penalty=0.5), Score(penalty="aic"), *OTHERS.values()]
+    for one, other in combinations(scores, 2):
+        assert one.describe() != other.describe(), (one, other)
+
+
+def test_words() -> None:
+    assert Score().describe() == "sm, gamma = 4.59512, max_parents = 2"
+    full = Score(
+        name="cll",
+        hybrid=0.1,
+        penalty="bic",
+        leave_one_out=False,
+        smoothing=2.0,
+        smoothing_towards="marginal",
+        class_parents=False,
+    )
+    assert full.describe(arc_weights={("a", "b"): 1.5}, discretisation="quantile:5") == (
+        "cll + 0.1 x log-likelihood - log(M)/2 (bic) per parameter + 1.5 for the arc a -> b, "
+        "smoothing 2 towards marginal, max_parents = 2, no class parents, cuts by quantile:5"
+    )
+    assert "+ the weights of 2 arcs" in Score().describe(arc_weights={("a", "b"): 1.5, ("b", "c"): -1.0})
+
+
+def test_the_name_may_be_given_by_position() -> None:
+    assert Score("cll", max_parents=3) == Score(name="cll", max_parents=3)
+    with pytest.raises(TypeError):
+        Score("cll", 2.0)  # type: ignore[misc]

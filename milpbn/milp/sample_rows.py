@@ -1,4 +1,14 @@
-"""The margin rows (14) and (25) of the MILP of Peharz & Pernkopf (2012), and the choice of those that can bind."""
+"""The rows of the samples: margin rows (14) and (25) of Peharz & Pernkopf (2012), and tangents.
+
+Tangents are for the conditional log-likelihood, which is concave in eta and therefore nowhere above a tangent.
+Let a_c = alpha_{m,c} @ eta for every competing class c, and a_c = 0 for the true class. Sample m contributes
+F_m(eta) = log P(c_m | z_m) = -log sum_c exp(-a_c). For every lambda in the simplex over the classes
+
+    F_m(eta) <= sum_c lambda_c a_c - H(lambda),
+
+with equality at the points eta whose posterior P(c | z_m) equals lambda (Gibbs' inequality). The row for the posterior
+at a point is therefore the tangent at that point.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +17,7 @@ import itertools
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax, xlogy
 
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.margins import MarginRows
@@ -14,6 +25,10 @@ from milpbn.problem.rows import RowBlock
 
 #: A row is left out only if it exceeds another by this tolerance, relative to the sum of its coefficients.
 ROUNDING = 1e-9
+#: Smaller posteriors are set to 0. The row stays valid, as every lambda is, and solvers ignore coefficients this small.
+NEGLIGIBLE = 1e-9
+#: Number of samples whose tangents are computed at a time, which limits the memory for copies of their coefficients.
+CHUNK = 1024
 
 
 def competing_rows(margins: MarginRows, candidates: Candidates) -> NDArray[np.bool_]:
@@ -75,19 +90,8 @@ def _ranges(
 def margin_block(margins: MarginRows, tau: int, kept: NDArray[np.bool_] | None = None) -> RowBlock:
     """Return the rows (14) or (25): tau_m - alpha_{m,c} eta <= 0 for every sample and competing class.
 
-    Parameters
-    ----------
-    margins : MarginRows
-        Coefficients; exact zeros are not stored.
-    tau : int
-        First tau column; the only one for the hard margin.
-    kept : bool array, shape (M, R), optional
-        The rows to write; by default all.
-
-    Returns
-    -------
-    RowBlock
-        Rows named ``m_<sample>_<row>``.
+    The rows are named ``m_<sample>_<row>``; exact zeros are not stored. `tau` is the first tau column, the only one for
+    the hard margin. `kept`, bool of shape (M, R), says which rows are written, by default all.
     """
     M, R, K = margins.alpha.shape
     flat = margins.alpha.reshape(M * R, K)
@@ -111,3 +115,33 @@ def margin_block(margins: MarginRows, tau: int, kept: NDArray[np.bool_] | None =
     matrix = sp.csr_array((data, indices, indptr), shape=(len(rows), width))
     names = [f"m_{m}_{r}" for m, r in zip(*(x.tolist() for x in np.divmod(rows, R)), strict=True)]
     return RowBlock(matrix, np.full(len(rows), -np.inf), np.zeros(len(rows)), names)
+
+
+def tangent_block(
+    margins: MarginRows, tau: int, eta: NDArray[np.float64], samples: NDArray[np.integer], number: int
+) -> RowBlock:
+    """Return the rows tau_m - sum_c lambda_{m,c} alpha_{m,c} eta <= -H(lambda_m), tangent to the score at a point.
+
+    The margins are those of the conditional log-likelihood. `tau` is the first tau column; column ``tau + m`` belongs
+    to sample m. The point `eta`, shape (P,), may be integral or not. There is a row for each of `samples`, an integer
+    array, named ``l_<sample>_<number>`` with the number of the point.
+    """
+    share = softmax(margins.logits(eta)[samples], axis=1)
+    share[share < NEGLIGIBLE] = 0.0
+    share /= share.sum(axis=1, keepdims=True)
+    entropy = -xlogy(share, share).sum(axis=1)
+    n, Q = share.shape
+    # The competing classes are in ascending order, as in alpha.
+    rival = np.arange(Q) != margins.tables.true[samples][:, None]
+    rivals = share[rival].reshape(n, 1, Q - 1)
+    parts = [slice(k, k + CHUNK) for k in range(0, n, CHUNK)]
+    slopes = np.concatenate([(rivals[part] @ margins.alpha[samples[part]])[:, 0] for part in parts])
+    rows, columns = np.nonzero(slopes)
+    return RowBlock.from_coordinates(
+        np.concatenate([rows, np.arange(n)]),
+        np.concatenate([margins.columns[columns], tau + samples]),
+        np.concatenate([-slopes[rows, columns], np.ones(n)]),
+        np.full(n, -np.inf),
+        -entropy,
+        [f"l_{m}_{number}" for m in samples.tolist()],
+    )

@@ -24,10 +24,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from milpbn.errors import InputError
-from milpbn.milp.files.lp_file import write_lp
-from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, entry_blocks, write_lp, write_mps
 from milpbn.milp.files.solution_files import read_solution
-from milpbn.milp.files.text_output import entry_blocks, file_stem, number_strings
+from milpbn.milp.files.text_output import model_stem, number_strings
 from milpbn.milp.milp import Milp
 
 WRITERS = {"lp": (write_lp, 1.0), "mps": (write_mps, MPS_OBJECTIVE_SIGN)}
@@ -255,8 +254,7 @@ def test_an_interrupted_write_keeps_the_old_file(tmp_path, monkeypatch, write, n
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    for module in ("lp_file", "mps_file"):
-        monkeypatch.setattr(f"milpbn.milp.files.{module}.number_strings", interrupt)
+    monkeypatch.setattr("milpbn.milp.files.model_files.number_strings", interrupt)
     with pytest.raises(KeyboardInterrupt):
         write(random_milp(0), tmp_path / name)
     assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(name, "old")]
@@ -268,6 +266,6 @@ def test_a_missing_folder_is_named(tmp_path, write):
         write(random_milp(0), tmp_path / "nowhere" / "m.lp")
 
 
-@pytest.mark.parametrize("name", ["d.1/m.v2.lp", "d.1/m.v2.LP.gz", "d.1/m.v2.mps", "d.1/m.v2"])
+@pytest.mark.parametrize("name", ["d.1/m.v2.lp", "d.1/m.v2.LP.gz", "d.1/m.v2.mps"])
 def test_the_stem_drops_the_model_endings(name):
-    assert file_stem(name).as_posix() == "d.1/m.v2"
+    assert model_stem(name).as_posix() == "d.1/m.v2"

@@ -13,11 +13,9 @@ import pytest
 from files_common import CBC, knapsack, needs_scip, optimum, pyscipopt, random_milp, read_with_highs, run_cbc
 
 from milpbn.errors import InputError
-from milpbn.milp.files.commands import solver_commands
-from milpbn.milp.files.lp_file import write_lp
-from milpbn.milp.files.mps_file import write_mps
+from milpbn.milp.files.dialects import DIALECTS, solver_commands, write_start, write_starts
+from milpbn.milp.files.model_files import write_lp, write_mps
 from milpbn.milp.files.solution_files import read_solution
-from milpbn.milp.files.start_files import STARTS, write_start, write_starts
 
 
 def knapsack_with_start():
@@ -93,7 +91,7 @@ def test_cplex_start_holds_the_integers_by_name_and_place(tmp_path, model, x):
 
 @pytest.mark.parametrize("solver", ["gurobi", "scip", "highs", "cbc"])
 def test_starts_read_back_with_integers_rounded(tmp_path, model, x, solver):
-    suffix, _ = STARTS[solver]
+    suffix = DIALECTS[solver].start_suffix
     write_start(solver, model, np.where(model.integer, np.round(x) + 1e-7, x), tmp_path / f"start{suffix}")
     solution = read_solution(tmp_path / f"start{suffix}")
     assert solution.format == solver

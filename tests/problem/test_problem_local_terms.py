@@ -14,9 +14,8 @@ from running import dataset, random_data
 from milpbn.errors import InputError
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.counts import family_counts, n_parameters
-from milpbn.problem.local_terms import local_terms, parameter_counts
-from milpbn.problem.problem import build_problem
-from milpbn.problem.scores.curve import AiccCurve
+from milpbn.problem.problem import build_problem, local_terms, parameter_counts
+from milpbn.problem.scores.aicc import AiccCurve
 from milpbn.problem.scores.spec import Score
 
 EVERYTHING = Score(name="ll", parent_sets="all", max_parents=3)

@@ -1,4 +1,4 @@
-"""The trivial bound, which needs no search."""
+"""The bounds that need no search hold for every structure."""
 
 from __future__ import annotations
 
@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from running import heavy_enough, optimum, random_data
 
+import milpbn
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.network.structure import Structure
+from milpbn.problem import bounds as module
+from milpbn.problem.bounds import first_bound, loose_bound, trivial_bound
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.trivial_bound import trivial_bound
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -77,12 +81,8 @@ def test_samples_are_independent(name: str) -> None:
     margins = problem.margins
     alone = []
     for m in range(margins.n_samples):
-        tables = replace(
-            margins.tables,
-            codes=margins.tables.codes[:, m : m + 1].copy(),
-            true=margins.tables.true[m : m + 1],
-        )
-        one = replace(margins, tables=tables, weights=margins.weights[m : m + 1])
+        only = np.where(np.arange(margins.n_samples) == m, margins.weights, 0.0)
+        one = replace(margins, tables=margins.tables.weighted(only))
         alone.append(trivial_bound(replace(problem, margins=one)))
     expected = min(alone) if name == "hard-margin" else sum(alone)
     assert trivial_bound(problem) == pytest.approx(expected, abs=1e-6)
@@ -96,3 +96,47 @@ def test_a_variable_that_must_have_the_class_cannot_add_zero() -> None:
     bound = trivial_bound(build_problem(data, score, required))
     assert bound < trivial_bound(build_problem(data, score))
     assert bound >= optimum(data, score, required).objective
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
+@pytest.mark.parametrize("seed", range(6))
+def test_no_structure_scores_more(name: str, seed: int) -> None:
+    data = random_data([seed, 7], n_features=3, n_classes=2 + seed % 2, max_states=3, n_samples=20)
+    score = Score(
+        name=name,
+        max_parents=1 + seed % 3,
+        class_parents=seed % 2 == 0,
+        hybrid=0.5 * (seed % 3 == 2),
+        leave_one_out=seed > 2,
+    )
+    problem = build_problem(data, score, for_milp=False)
+    bound = first_bound(problem, Structure.empty(data.names))
+    assert bound >= optimum(data, score).objective
+    assert np.isfinite(bound)
+
+
+def test_the_first_bound_is_better_than_the_trivial_one() -> None:
+    data = milpbn.read_table("instance:tic-tac-toe").dataset("train").merged
+    problem = build_problem(data, Score(name="sm"), for_milp=False)
+    bound = first_bound(problem, Structure.naive_bayes(data.names))
+    assert bound < 0.5 * loose_bound(problem.score, data, problem.rules, None)
+
+
+def test_the_steps_may_stop_after_any_and_large_problems_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random_data([3, 7], n_features=3, n_classes=2, max_states=3, n_samples=20)
+    problem = build_problem(data, Score(name="sm"), for_milp=False)
+    start = Structure.naive_bayes(data.names)
+    assert first_bound(problem, start) <= first_bound(problem, start, lambda: True) < np.inf
+    monkeypatch.setattr(module, "MOST_PRODUCTS", 10)
+    assert first_bound(problem, start) == np.inf
+
+
+def test_the_rounding_of_a_share_near_1_is_not_multiplied_by_a_large_weight() -> None:
+    """The class of the first row is certain up to 1e-12; with its weight of 6e8 that is half of the score."""
+    variables = (Variable("X", ("a",)), Variable("C", ("c", "d")))
+    codes = np.array([[0, 1], [0, 0]], dtype=np.int32)
+    data = Dataset("two rows", variables, codes, np.array([6e8, 0.000392]))
+    problem = build_problem(data, Score(name="cll", max_parents=1), for_milp=False)
+    structure = Structure(data.names, ((1,), ()))
+    optimum = -1.008315120429677134532272  # by exact arithmetic
+    assert optimum <= first_bound(problem, structure) <= optimum + 1e-9
