@@ -5,33 +5,31 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-from milpbn.cli.backends import backends
-from milpbn.cli.bound import bound
-from milpbn.cli.compare import compare
-from milpbn.cli.compile import compile_
-from milpbn.cli.convert import convert
-from milpbn.cli.evaluate import evaluate
-from milpbn.cli.explain import explain
-from milpbn.cli.export import export
-from milpbn.cli.import_ import import_
-from milpbn.cli.info import info
-from milpbn.cli.instances import instances
-from milpbn.cli.learn import learn
-from milpbn.cli.page import page
-from milpbn.cli.plot import plot
-from milpbn.cli.precision import precision
-from milpbn.cli.predict import predict
-from milpbn.cli.query import query
 from milpbn.cli.report import report
-from milpbn.cli.score import score
-from milpbn.cli.solve import solve
-from milpbn.cli.stability import stability
-from milpbn.cli.verify import verify
+from milpbn.version import __version__
 
+#: The verbs, the main job first; each is a function in a module of its name.
+VERBS = (
+    *(
+        "solve",
+        "bound",
+        "stability",
+        "verify",
+        "export",
+        "import_",
+        "convert",
+        "predict",
+        "evaluate",
+        "query",
+    ),
+    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "instances", "backends"),
+    "compile_",
+)
 #: Set by the shell when it asks for completions.
 _COMPLETING = "_MILPBN_COMPLETE"
 
@@ -49,14 +47,9 @@ class App(click.Group):
         sys.exit(self.run(args, **extra))
 
     def run(self, args: Sequence[str] | None = None, **extra: Any) -> int:
-        """Run the command line and return its exit code.
+        """Run the command line, by default that of the process, and return its exit code.
 
-        Parameters
-        ----------
-        args : sequence of str, optional
-            Arguments, by default those of the process.
-        **extra
-            For the click context; ``obj`` is the `time.monotonic` value from which time limits count.
+        `extra` is for the click context; ``obj`` is the `time.monotonic` value from which time limits count.
         """
         arguments = list(sys.argv[1:] if args is None else args)
         extra.setdefault("prog_name", "milpbn")
@@ -72,23 +65,8 @@ class App(click.Group):
             return report(error, debug="--debug" in arguments)
 
 
-def _show_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value and not context.resilient_parsing:
-        from milpbn.version import __version__
-
-        click.echo(f"milpbn {__version__}")
-        context.exit()
-
-
 @click.group(cls=App, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_show_version,
-    help="Show the version and exit.",
-)
+@click.version_option(__version__, prog_name="milpbn", message="%(prog)s %(version)s")
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def app(context: click.Context) -> int | None:
@@ -108,27 +86,5 @@ def app(context: click.Context) -> int | None:
     return None
 
 
-for _verb in (
-    solve,
-    bound,
-    stability,
-    verify,
-    export,
-    import_,
-    convert,
-    predict,
-    evaluate,
-    query,
-    explain,
-    precision,
-    plot,
-    page,
-    info,
-    score,
-    learn,
-    compare,
-    instances,
-    backends,
-    compile_,
-):
-    app.add_command(_verb)
+for _name in VERBS:
+    app.add_command(getattr(import_module(f"milpbn.cli.{_name}"), _name))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.constraint_options import constraint_options
-from milpbn.cli.memory_option import memory_limit
-from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import exit_code, say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import QUIET, SCREEN, SUBSET, SearchOptions, gather, of_search
-from milpbn.cli.sections import option_group, verb
+from milpbn.cli.search_options import MEMORY_LIMIT, QUIET, SCREEN, SUBSET, SearchOptions, gather, of_search
+from milpbn.cli.sections import option_group, options, verb
+from milpbn.cli.steps import read, show_notes, started
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA
 from milpbn.errors import InputError
@@ -21,11 +21,6 @@ if TYPE_CHECKING:
     from milpbn.data import Dataset
     from milpbn.problem.constraints import Constraints
     from milpbn.problem.scores.spec import Score
-
-
-def gather_bound(quiet: bool, **values: Any) -> SearchOptions:
-    """Gather the options of the bound."""
-    return gather(**values, verbose=not quiet, root_only=True)
 
 
 bound_options = option_group(
@@ -41,7 +36,7 @@ bound_options = option_group(
         certificate={"help": "The proof of the bound, for milpbn verify."},
     ),
     QUIET,
-)(gather_bound)
+)(lambda quiet, **values: gather(**values, verbose=not quiet, root_only=True))
 
 
 @verb(short_help="Bound the score of every structure, within seconds.")
@@ -50,10 +45,8 @@ bound_options = option_group(
 @score_options
 @constraint_options
 @bound_options
-@memory_limit("Search")
-@click.pass_obj
+@options(MEMORY_LIMIT, section="Search")
 def bound(
-    started: float | None,
     data: str | None,
     table: TableOptions,
     score: ScoreOptions,
@@ -69,35 +62,30 @@ def bound(
     Example:
       milpbn bound table.csv --target class --p 0.9
     """
-    options = search.options
-    check_outputs({"--output": options.output, "--certificate": options.certificate}, [data])
+    how = search.options
     score.refuse_choices("A bound is for")
     spec = score.score()
 
-    from milpbn.cli.report import exit_code, say
-    from milpbn.cli.solve import read, show_notes, show_stages
     from milpbn.instances import DEFAULT
     from milpbn.problem.scores.registry import score_names
     from milpbn.solving.api import maximise
     from milpbn.solving.question import Question
 
-    if options.certificate is not None and not spec.kind.certified:
+    if how.certificate is not None and not spec.kind.certified:
         those = ", ".join(score_names(lambda kind: kind.certified))
         raise InputError(f"A certificate comes with the scores {those}, not with {spec.name}.")
-    show_stages(started, quiet=not options.verbose)
-    source = data or f"instance:{DEFAULT}"
-    _, dataset = read(table, source, started, options.time_limit, in_units=spec.needs_units)
-    if options.verbose:
-        show_notes(dataset)
+    began, source, quiet = started(), data or f"instance:{DEFAULT}", not how.verbose
+    _, dataset = read(table, source, began, quiet=quiet, time_limit=how.time_limit, in_units=spec.needs_units)
+    show_notes(dataset, quiet=quiet)
     question = Question.of(
         dataset,
         spec,
         constraints,
         subset=search.subset,
         screen=search.screen,
-        random_state=options.random_state,
+        random_state=how.random_state,
     )
-    result = maximise(question, options, started=started)
+    result = maximise(question, how, started=began)
     say(describe(result))
     if spec.is_margin and result.screened is None:
         say(describe_memory(dataset, spec, constraints))

@@ -6,18 +6,17 @@ from typing import Any
 
 import click
 
-from milpbn.cli.outputs import check_outputs
-from milpbn.cli.report import say
-from milpbn.cli.sections import verb
+from milpbn.cli.sections import option, options, verb
+from milpbn.cli.steps import say_notes
 from milpbn.cli.table_options import text_options
-from milpbn.cli.types import DATA, FILE, NAME
+from milpbn.cli.types import DATA, NAME, OUTPUT
 from milpbn.errors import InputError
 
 
 @verb(short_help="Write a classifier or a table in another format.")
 @click.argument("source", type=DATA, metavar="INPUT")
-@click.argument("output", type=FILE)
-@click.option("--target", type=NAME, help="The class variable, if INPUT does not name it.")
+@click.argument("output", type=OUTPUT)
+@options(option("--target", NAME, "The class variable, if INPUT does not name it."))
 @text_options
 def convert(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
@@ -36,8 +35,6 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
       milpbn convert classifier.json classifier.sql
       milpbn convert table.csv table.dat --target species
     """
-    check_outputs({"OUTPUT": output}, [source])
-
     from milpbn.data.writing import WRITERS
     from milpbn.network.formats.registry import READERS
     from milpbn.util.raw_files import ending_of
@@ -72,6 +69,5 @@ def _convert_table(source: str, output: str, target: str | None, form: dict[str,
     # GOBNILP has no missing values; other formats keep their rows.
     discrete = output.lower().endswith(".dat")
     table = read_table(source, target=target, missing="drop" if discrete else "state", **form)
-    for note in table.notes:
-        say(note, err=True)
+    say_notes(table.notes)
     write_table(table, output)

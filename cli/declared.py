@@ -19,6 +19,7 @@ from milpbn.cli.types import (
     NAMES,
     NUMBER,
     NUMBER_OR_CV,
+    OUTPUT,
     Parsed,
     parse_count,
     parse_name,
@@ -32,6 +33,8 @@ from milpbn.util.options import declared, spelling, types_of
 _PARSERS: dict[Any, Callable[[str], Any]] = {int: parse_count, float: parse_number, str: str}
 #: The types of plain values.
 _PLAIN: dict[Any, click.ParamType | None] = {int: COUNT, float: NUMBER, str: None, tuple[str, ...]: NAMES}
+#: The types that a declaration names.
+_NAMED = {"variable": NAME, "backend": BACKEND, "input": FILE, "output": OUTPUT}
 
 
 def options_of(
@@ -39,16 +42,8 @@ def options_of(
 ) -> list[Addable]:
     """Return the options that a dataclass declares, for `milpbn.cli.sections.option_group`.
 
-    Options that are not given are None.
-
-    Parameters
-    ----------
-    kind : type
-        The dataclass.
-    only : sequence of str, optional
-        The fields that are wanted, in their order; by default all.
-    **changed
-        Settings that take the place of the declaration's, by field.
+    Options that are not given are None. `only` has the fields that are wanted, in their order, and `changed` the
+    settings that take the place of the declaration's, by field.
     """
     known = {item.name: item for item in declared(kind)}
     return [declared_option(kind, known[name], **changed.get(name, {})) for name in only or known]
@@ -58,39 +53,31 @@ def declared_option(kind: type[Any], item: Field[Any], **settings: Any) -> Addab
     """Return one option of a dataclass; the settings take the place of the declaration's."""
     known = item.metadata
     names = known.get("spelling") or (spelling(item),)
-    settings = {"help": known["help"], "default": None, **settings}
+    settings = {"help": known["help"], "default": None, "type": None, **settings}
     if types_of(kind, item.name) != [bool]:
         metavar = None if "completes" in known else known.get("metavar")
-        settings = {"type": type_of(kind, item), "metavar": metavar, **settings}
+        settings = {"metavar": metavar, **settings, "type": settings["type"] or _type(kind, item)}
     elif "/" not in names[0]:
         settings |= {"is_flag": True, "flag_value": not names[0].startswith("--no-")}
-    return option(*names, item.name, **settings)
+    return option(" ".join((*names, item.name)), settings.pop("type"), **settings)
 
 
-def type_of(kind: type[Any], item: Field[Any]) -> click.ParamType | None:
+def _type(kind: type[Any], item: Field[Any]) -> click.ParamType | None:
     """Return the type of an option that is not a flag.
 
     A union takes the first of its members that can parse the text, with plain text tried last. A tuple is written with
     commas between its values.
     """
     known = item.metadata
-    members = types_of(kind, item.name)
+    members = sorted(types_of(kind, item.name), key=lambda member: member is str)
     if "choices" in known:
         return click.Choice(list(known["choices"]))
     if "completes" in known:
         return word(known["metavar"], *known["completes"])
-    if "file" in known:
-        return FILE
-    if "takes" in known:
-        return {"variable": NAME, "backend": BACKEND}[known["takes"]]
+    if named := known.get("file", known.get("takes")):
+        return _NAMED[named]
     if known.get("validation"):
         return COUNT_OR_CV if members == [int] else NUMBER_OR_CV
-    return _type(members)
-
-
-def _type(members: list[Any]) -> click.ParamType | None:
-    """Return the parameter type for a union of types; plain text is tried last."""
-    members = sorted(members, key=lambda member: member is str)
     if members[0] in _PLAIN and (len(members) == 1 or members[0] == tuple[str, ...]):
         return _PLAIN[members[0]]
 

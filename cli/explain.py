@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.evaluate import RowOptions, read_rows, row_options
-from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.sections import option, option_group, verb
-from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER
+from milpbn.cli.search_options import NO_NOTES
+from milpbn.cli.sections import Values, option, option_group, options, verb
+from milpbn.cli.steps import say_notes, write_json
+from milpbn.cli.table_options import RowOptions, row_options
+from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER, OUTPUT
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,81 +23,34 @@ if TYPE_CHECKING:
     from milpbn.solving.explaining import StructureExplanation
 
 
-@dataclass(frozen=True)
-class ExplainOptions:
-    """What is explained, beside the classifier."""
-
-    rows: tuple[int, ...]
-    label: str | None
-    against: str | None
-    gamma: float | None
-    result: str | None
-    seconds: float
-
-    def check(self, data: str | None, chosen: RowOptions) -> None:
-        """Refuse options that contradict one another, or lack data."""
-        about: dict[str, Any] = {"--row": self.rows or None, "--result": self.result, "--gamma": self.gamma}
-        about |= {
-            "--split": chosen.split,
-            "--weights": chosen.weights,
-            "--ignore-unseen": chosen.ignore_unseen or None,
-            **{f"--{name.replace('_', '-')}": value for name, value in chosen.form.items()},
-        }
-        given = [name for name, value in about.items() if value is not None]
-        if data is None and given:
-            raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
-        if self.rows and chosen.weights is not None:
-            raise InputError(
-                "--weights changes no explanation of a single prediction; leave it out, or --row."
-            )
-        if self.rows and (self.result is not None or self.gamma is not None):
-            raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
-        if not self.rows and (self.label is not None or self.against is not None):
-            raise InputError("--label and --against are for the prediction of a row; add --row K.")
-        if self.seconds and self.result is None:
-            raise InputError("--seconds is for the searches of --result; add --result RESULT.")
-
-
-asked_options = option_group(
-    "Options",
-    "asked",
-    option(
-        "--row", "rows", type=COUNT, multiple=True, help="Explain the prediction of this row, counted from 1."
-    ),
-    option("--label", type=CLASS, help="Class to explain; by default the most probable one."),
-    option("--against", type=CLASS, help="Class to compare with; by default the second most probable one."),
-    option(
-        "--gamma", type=NUMBER, help="List the rows with a smaller log-margin; by default the classifier's."
-    ),
-    option(
-        "--result",
-        type=FILE,
-        metavar="RESULT",
-        help="Also explain the structure of this result.json of DATA.",
-    ),
-    option(
-        "--seconds",
-        type=NUMBER,
-        default=0.0,
-        help="With --result: search this long for the best structures without each feature.",
-    ),
-)(ExplainOptions)
-
-
 @verb(short_help="Explain a classifier, or its predictions.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA, required=False)
-@asked_options
+@option_group(
+    "Options",
+    "asked",
+    option("--row rows", COUNT, "Explain the prediction of this row, counted from 1.", multiple=True),
+    option("--label", CLASS, "Class to explain; by default the most probable one."),
+    option("--against", CLASS, "Class to compare with; by default the second most probable one."),
+    option("--gamma", NUMBER, "List the rows with a smaller log-margin; by default the classifier's."),
+    option("--result", FILE, "Also explain the structure of this result.json of DATA.", metavar="RESULT"),
+    option(
+        "--seconds",
+        NUMBER,
+        "With --result: search this long for the best structures without each feature.",
+        default=0.0,
+    ),
+)(Values)
 @row_options
-@click.option(
-    "--shown", type=COUNT, default=20, show_default=True, help="Most lines of each part of the text."
+@options(
+    option("--shown", COUNT, "Most lines of each part of the text.", default=20, show_default=True),
+    option("--output", OUTPUT, "JSON file with all numbers."),
+    NO_NOTES,
 )
-@click.option("--output", type=FILE, help="JSON file with all numbers.")
-@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def explain(
     classifier: str,
     data: str | None,
-    asked: ExplainOptions,
+    asked: Values,
     chosen: RowOptions,
     shown: int,
     output: str | None,
@@ -115,25 +69,20 @@ def explain(
       milpbn explain classifier.json test.csv --row 3
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
-    asked.check(data, chosen)
+    _check(data, asked, chosen)
     if shown < 1:
         raise InputError(f"--shown must be at least 1, got {shown}.")
-    check_outputs({"--output": output}, [classifier, data, asked.result])
 
     from milpbn.network import load_any_classifier
-    from milpbn.util.atomic import atomic_write_text
-    from milpbn.util.jsonable import dump_json
 
     loaded = load_any_classifier(classifier)
     samples = None
     if data is not None:
         # A result is of training rows.
-        default = "test" if asked.result is None else "train"
-        samples, _ = read_rows(loaded, data, chosen, default)
-        _check_rows(samples, asked.rows)
-        if not quiet:
-            for note in _row_notes(samples, asked.rows) if asked.rows else samples.notes:
-                say(note, err=True)
+        samples, _ = chosen.read(loaded, data, "test" if asked.result is None else "train")
+        for row in asked.rows:
+            check_row(row, samples)
+        say_notes(_row_notes(samples, asked.rows) if asked.rows else samples.notes, quiet=quiet)
     document: dict[str, Any]
     if asked.rows:
         assert samples is not None
@@ -147,16 +96,32 @@ def explain(
         texts.append(structure.to_text(shown))
         document["structure"] = structure.to_dict()
     say("\n".join(texts))
-    if output is not None:
-        atomic_write_text(output, dump_json(document))
+    write_json(output, document)
 
 
-def _check_rows(samples: Dataset, rows: tuple[int, ...]) -> None:
-    for row in rows:
-        if not 1 <= row <= samples.n_samples:
-            raise InputError(
-                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
-            )
+def _check(data: str | None, asked: Values, chosen: RowOptions) -> None:
+    """Refuse options that contradict one another, or lack data."""
+    about = {"--row": asked.rows or None, "--result": asked.result, "--gamma": asked.gamma}
+    about |= {"--split": chosen.split, "--weights": chosen.weights}
+    about |= {"--ignore-unseen": chosen.ignore_unseen or None}
+    about |= {f"--{name.replace('_', '-')}": value for name, value in chosen.form.items()}
+    given = [name for name, value in about.items() if value is not None]
+    if data is None and given:
+        raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
+    if asked.rows and chosen.weights is not None:
+        raise InputError("--weights changes no explanation of a single prediction; leave it out, or --row.")
+    if asked.rows and (asked.result is not None or asked.gamma is not None):
+        raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
+    if not asked.rows and (asked.label is not None or asked.against is not None):
+        raise InputError("--label and --against are for the prediction of a row; add --row K.")
+    if asked.seconds and asked.result is None:
+        raise InputError("--seconds is for the searches of --result; add --result RESULT.")
+
+
+def check_row(row: int, samples: Dataset) -> None:
+    """Refuse the number of a row that the data do not have."""
+    if not 1 <= row <= samples.n_samples:
+        raise InputError(f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}.")
 
 
 def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
@@ -177,11 +142,9 @@ def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
 
 
 def _predictions(
-    classifier: AnyClassifier, samples: Dataset, asked: ExplainOptions, shown: int
+    classifier: AnyClassifier, samples: Dataset, asked: Values, shown: int
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the explanations of some rows as texts, and as JSON values."""
-    from dataclasses import replace
-
     import numpy as np
 
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli.constraint_options import constraint_options
-from milpbn.cli.memory_option import memory_limit
-from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import SUBSET, of_search
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.search_options import MEMORY_LIMIT, NO_NOTES, SUBSET, of_search
+from milpbn.cli.sections import Values, flag, option, option_group, options, verb
+from milpbn.cli.steps import read, show_notes, started
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import DATA, FILE, word
+from milpbn.cli.types import DATA, OUTPUT, word
 from milpbn.errors import InputError
 from milpbn.milp.files.scripts import PACKAGES
 
@@ -22,39 +20,19 @@ if TYPE_CHECKING:
     from milpbn.data import Dataset
     from milpbn.problem.constraints import Constraints
     from milpbn.problem.scores.spec import Score
+    from milpbn.solving.exporting import Export
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """The options of the model and its files."""
-
-    output: str
-    start: str | None
-    merge: bool
-    reduced: bool
-    subset: int | None
-    time_limit: float | None
-    threads: int | None
-    random_state: int
-    quiet: bool
-    scripts: tuple[str, ...]
+#: Options of the model that the library takes as they are.
+PASSED_ON = ("merge", "reduced", "subset", "time_limit", "threads", "random_state", "scripts")
 
 
 @option_group(
     "Model",
     "model",
-    option(
-        "--output",
-        required=True,
-        type=FILE,
-        help="Model: .lp or .mps, also with .gz; local scores: .jkl.",
-    ),
+    option("--output", OUTPUT, "Model: .lp or .mps, also with .gz; local scores: .jkl.", required=True),
     *of_search("start", "merge"),
-    option(
-        "--reduced",
-        is_flag=True,
-        help="Leave out parent sets that are proved to be in no structure better than the start.",
-    ),
+    flag("--reduced", "Leave out parent sets that are proved to be in no structure better than the start."),
     SUBSET,
     *of_search(
         "time_limit",
@@ -65,20 +43,19 @@ class ModelOptions:
         random_state={"help": "Seed of the subset, and of the search for the start.", "default": 0},
     ),
     option(
-        "--script",
-        "scripts",
+        "--script scripts",
+        word("package", *PACKAGES),
+        "Also write a Python script for highspy, pyscipopt, gurobipy or cplex; may be repeated.",
         multiple=True,
-        type=word("package", *PACKAGES),
-        help="Also write a Python script for highspy, pyscipopt, gurobipy or cplex; may be repeated.",
     ),
-    option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
+    NO_NOTES,
 )
-def model_options(merge: bool | None, **values: Any) -> ModelOptions:
+def model_options(merge: bool | None, **values: Any) -> Values:
     """Gather the options of the model, and refuse impossible numbers before the table is read."""
     from milpbn.problem.subset import Subset
     from milpbn.solving.options import Options
 
-    model = ModelOptions(**values, merge=merge is not False)
+    model = Values(**values, merge=merge is not False)
     Subset.of(model.subset)
     Options(time_limit=model.time_limit, threads=model.threads, random_state=model.random_state)
     return model
@@ -90,13 +67,13 @@ def model_options(merge: bool | None, **values: Any) -> ModelOptions:
 @score_options
 @constraint_options
 @model_options
-@memory_limit("Model")
+@options(MEMORY_LIMIT, section="Model")
 def export(
     data: str | None,
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
-    model: ModelOptions,
+    model: Values,
 ) -> None:
     """Write the MILP for another solver, and print the command lines that solve it.
 
@@ -111,67 +88,60 @@ def export(
       milpbn import model.scip.sol --classifier classifier.json
     """
     score.refuse_choices("A model holds")
-    check_outputs({"--output": model.output}, [data, model.start])
-    checked_score = score.score()
+    spec = score.score()
 
-    from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
-    from milpbn.milp.files.dialects import solvers_on_path
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
-    from milpbn.solving.progress import among_lines, dropped_lines
 
     source = data or f"instance:{DEFAULT}"
-    show_stages(None, quiet=model.quiet)
-    dataset = table.read(source, in_units=checked_score.needs_units).dataset("train")
-    if not model.quiet:
-        show_notes(dataset)
+    _, dataset = read(table, source, started(), quiet=model.quiet, in_units=spec.needs_units)
+    show_notes(dataset, quiet=model.quiet)
     if model.output.lower().endswith(".jkl"):
-        _export_scores(dataset, checked_score, constraints, model)
+        _export_scores(dataset, spec, constraints, model)
         return
     written = export_model(
         dataset,
-        checked_score,
+        spec,
         path=model.output,
         constraints=constraints,
         start=None if model.start is None else read_structure(model.start, dataset.names),
-        merge=model.merge,
-        reduced=model.reduced,
-        subset=model.subset,
-        time_limit=model.time_limit,
-        threads=model.threads,
-        random_state=model.random_state,
         request=table.request(source),
-        scripts=model.scripts,
+        **{name: getattr(model, name) for name in PASSED_ON},
     )
-    click.echo(
-        f"model    {written.model}: {written.rows} rows, {written.columns} columns, "
-        f"{written.nonzeros} non-zeros"
-    )
-    for line in dropped_lines(dataset.notes, 9):
-        click.echo(line)
-    click.echo(f"sidecar  {written.sidecar}")
-    click.echo(f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}")
-    click.echo(f"         with the score {written.start_objective:.6f}")
-    if written.root_bound is not None:
-        click.echo(f"bound    {written.root_bound:.6f}  (certified; milpbn import keeps it)")
-    for line in among_lines(written.among, 9):
-        click.echo(line)
+    click.echo("\n".join(_describe(written, dataset)))
+
+
+def _describe(written: Export, data: Dataset) -> list[str]:
+    """Return what was written, and the command lines that solve it, those of installed solvers first."""
+    from milpbn.milp.files.dialects import solvers_on_path
+    from milpbn.solving.progress import among_lines, dropped_lines
+
+    bound = written.root_bound
+    lines = [
+        f"model    {written.model}: {written.rows} rows, {written.columns} columns, {written.nonzeros} non-zeros",
+        *dropped_lines(data.notes, 9),
+        f"sidecar  {written.sidecar}",
+        f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}",
+        f"         with the score {written.start_objective:.6f}",
+        *([] if bound is None else [f"bound    {bound:.6f}  (certified; milpbn import keeps it)"]),
+        *among_lines(written.among, 9),
+    ]
     for package, script in written.scripts.items():
-        click.echo(f"script   {script}  (python, with {package}; prints the bound for the import)")
+        lines.append(f"script   {script}  (python, with {package}; prints the bound for the import)")
+    lines += [
+        "",
+        "Solve it with one of these, then: milpbn import SOLUTION --bound BOUND, the solver's best bound.",
+    ]
     here = solvers_on_path()
-    click.echo(
-        "\nSolve it with one of these, then: milpbn import SOLUTION --bound BOUND, the solver's best bound."
-    )
     for heading, found in (("On the path of this machine", True), ("Not on the path of this machine", False)):
         commands = {name: line for name, line in written.commands.items() if (name in here) == found}
-        if commands:
-            click.echo(f"\n{heading}:")
-        for solver, command in commands.items():
-            click.echo(f"\n# {solver}\n{command}")
+        lines += [f"\n{heading}:"] if commands else []
+        lines += [f"\n# {solver}\n{command}" for solver, command in commands.items()]
+    return lines
 
 
-def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, model: ModelOptions) -> None:
+def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, model: Values) -> None:
     """Write local scores, and refuse the options of a model."""
     from milpbn.solving.local_scores import export_local_scores
 

@@ -5,28 +5,27 @@ from __future__ import annotations
 import click
 
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.report import say
-from milpbn.cli.sections import verb
-from milpbn.cli.types import DATA, FILE, NUMBER
+from milpbn.cli.search_options import NO_NOTES
+from milpbn.cli.sections import option, options, verb
+from milpbn.cli.steps import say_notes, show_result
+from milpbn.cli.types import DATA, FILE, NUMBER, OUTPUT
 
 
 @verb("import", short_help="Read another solver's solution of an exported model.")
 @click.argument("solution", type=FILE)
-@click.option(
-    "--model", type=FILE, help="The exported model, if its name does not begin like the solution's."
+@options(
+    option("--model", FILE, "The exported model, if its name does not begin like the solution's."),
+    option("--data", DATA, "The training data, if they moved since the export."),
+    option("--bound", NUMBER, "The bound that the solver printed, if the solution file has none."),
+    option(
+        "--gap-rel",
+        NUMBER,
+        "The relative gap at which the solver was told to stop, if the file says optimal and has no bound.",
+    ),
+    option("--output", OUTPUT, "The result as JSON (result.json)."),
+    option("--classifier", OUTPUT, "The classifier as JSON."),
+    NO_NOTES,
 )
-@click.option("--data", type=DATA, help="The training data, if they moved since the export.")
-@click.option(
-    "--bound", type=NUMBER, help="The bound that the solver printed, if the solution file has none."
-)
-@click.option(
-    "--gap-rel",
-    type=NUMBER,
-    help="The relative gap at which the solver was told to stop, if the file says optimal and has no bound.",
-)
-@click.option("--output", type=FILE, help="The result as JSON (result.json).")
-@click.option("--classifier", type=FILE, help="The classifier as JSON.")
-@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def import_(
     solution: str,
     model: str | None,
@@ -51,20 +50,16 @@ def import_(
       milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
       milpbn import model.highs.sol --gap-rel 1e-4
     """
-    from milpbn.cli.solve import show_result
     from milpbn.data.dataset import dropped_notes
     from milpbn.network import save_classifier
     from milpbn.solving.importing import import_solution, model_files
 
-    read = [solution, model, data, *map(str, model_files(solution, model))]
-    check_outputs({"--output": output, "--classifier": classifier}, read)
-
+    check_outputs([("input", "--model", str(path)) for path in model_files(solution, model)])
     result = import_solution(solution, model=model, data=data, bound=bound, gap_rel=gap_rel)
     if output is not None:
         result.save(output)
     if classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, classifier)
-    for note in result.notes:
-        if not quiet and note not in dropped_notes(result.notes):  # the closing block has these
-            say(note, err=True)
+    shown = dropped_notes(result.notes)  # in the closing block
+    say_notes([note for note in result.notes if note not in shown], quiet=quiet)
     return show_result(result)

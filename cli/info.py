@@ -11,10 +11,13 @@ import click
 from milpbn.cli.archive_info import describe_archive, is_archive
 from milpbn.cli.report import say
 from milpbn.cli.sections import verb
+from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA
+from milpbn.errors import InputError
 
 if TYPE_CHECKING:
+    from milpbn.data.dataset import Variable
     from milpbn.network import Classifier, TableClassifier
 
 
@@ -48,78 +51,78 @@ def _is_object(path: str) -> bool:
 
 def _describe_document(path: str) -> str | list[str]:
     from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
+    from milpbn.claims.local_result import LocalResult
     from milpbn.claims.other_files import is_comparison
     from milpbn.claims.stability import FORMAT as STABILITY
-    from milpbn.errors import InputError
+    from milpbn.claims.stability import Stability
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
     from milpbn.network.averaged import FORMAT as AVERAGED_CLASSIFIER
     from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
     from milpbn.network.pseudo import FORMAT as PSEUDO_CLASSIFIER
-    from milpbn.util.jsonable import parse_object, read_text
 
-    try:
-        document = parse_object(read_text(path, "file"))
-    except InputError as error:
-        raise InputError(f"The file {path!r} is unusable: {error}") from None
-    if document.get("format") in (CLASSIFIER, PSEUDO_CLASSIFIER, AVERAGED_CLASSIFIER):
-        return _describe_classifier(path)
-    if document.get("format") == SIDECAR:
+    document, where = read_document(path), f"The file {path!r}"
+    written = document.get("format")
+    if written in (CLASSIFIER, PSEUDO_CLASSIFIER, AVERAGED_CLASSIFIER):
+        return [f"classifier  {path}", *_describe_classifier(path)]
+    if written == SIDECAR:
         return _describe_sidecar(path)
-    if document.get("format") == LOCAL_SCORES:
-        from milpbn.claims.local_result import LocalResult
+    if written == LOCAL_SCORES:
         from milpbn.solving.local_scores import describe
 
-        return describe(LocalResult.from_dict(document, f"The file {path!r}"), read=True)
+        return describe(LocalResult.from_dict(document, where), read=True)
     if "status" in document and "structure" in document:
         from milpbn.claims.result import Result
         from milpbn.solving.progress import closing_block
 
         return closing_block(Result.load(path), read=True)
-    if document.get("format") == STABILITY:
-        from milpbn.claims.stability import Stability
-
-        return str(Stability.from_dict(document, f"The file {path!r}"))
+    if written == STABILITY:
+        return str(Stability.from_dict(document, where))
     if is_comparison(document):
         from milpbn.learners.figures_files import read_comparison
 
-        return str(read_comparison(document, f"The file {path!r}"))
+        return str(read_comparison(document, where))
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
     raise InputError(
-        f"The file {path!r} is neither a classifier, a result, a learner's output, a comparison, a stability run nor a "
+        f"{where} is neither a classifier, a result, a learner's output, a comparison, a stability run nor a "
         "sidecar of milpbn."
     )
 
 
+def _texts(value: Any) -> list[str]:
+    """Return the texts in a list; a file may hold anything in its place."""
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object; a file may hold anything in its place."""
+    return value if isinstance(value, dict) else {}
+
+
 def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     """Describe what ``milpbn learn --output`` wrote."""
-    from milpbn.errors import InputError
     from milpbn.network.classifier import left_out_of
     from milpbn.network.formats.classifier_files import parents_mapping
     from milpbn.network.parameters.record import recorded
     from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
     from milpbn.util.jsonable import finite_number, shorten
 
-    learner = dict(document["learner"])
-    name = learner.pop("name", "(unknown)")
-    given = "".join(
-        f", {key} = {value if isinstance(value, str) else shorten(value)}" for key, value in learner.items()
-    )
-    data = document.get("data")
+    options = {
+        key: value if isinstance(value, str) else shorten(value) for key, value in document["learner"].items()
+    }
+    name = document["learner"].get("name", "(unknown)")
+    given = "".join(f", {key} = {value}" for key, value in options.items() if key != "name")
     lines = [
         f"learnt    {path}",
         f"learner   {name}{given}",
-        f"data      {data.get('name', '(unknown)') if isinstance(data, dict) else '(unknown)'}",
+        f"data      {_mapping(document.get('data')).get('name', '(unknown)')}",
         *left_out_lines(left_out_of(document), 10),
     ]
-    shares = document.get("accuracy")
-    for rows, value in (shares if isinstance(shares, dict) else {}).items():
+    for rows, value in _mapping(document.get("accuracy")).items():
         share = finite_number(value)
         if share is not None and 0 <= share <= 1:
             lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
-    notes = document.get("notes")
-    if isinstance(notes, list):
-        lines += dropped_lines([note for note in notes if isinstance(note, str)], 10)
+    lines += dropped_lines(_texts(document.get("notes")), 10)
     lines += parameter_lines(recorded(document), 10)
     if not isinstance(document["structure"], dict):
         return [*lines, "structure (not an acyclic graph over the variables)"]
@@ -128,8 +131,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     except InputError as error:
         raise InputError(f"The file {path!r} is unusable: {error}") from None
     lines.append("structure")
-    lines += [f"  {child}: {', '.join(members) or '(none)'}" for child, members in parents.items()]
-    return lines
+    return lines + [f"  {child}: {', '.join(members) or '(none)'}" for child, members in parents.items()]
 
 
 def _describe_classifier(path: str) -> list[str]:
@@ -137,21 +139,15 @@ def _describe_classifier(path: str) -> list[str]:
 
     classifier = load_any_classifier(path)
     if isinstance(classifier, PseudoClassifier):
-        lines = [
-            f"classifier  {path}",
-            "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles",
-            "variables",
-        ]
-        return lines + _describe_variables(classifier)
-    if isinstance(classifier, AveragedClassifier):
-        lines = [
-            f"classifier  {path}",
-            f"average     of {len(classifier.members)} networks with equal weights: the mean of their posteriors",
-        ]
-        for number, member in enumerate(classifier.members, start=1):
-            lines += [f"network     {number}", *_describe_network(member)]
-        return lines
-    return [f"classifier  {path}", *_describe_network(classifier)]
+        learnt = "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles"
+        return [learnt, *_describe_variables(classifier)]
+    if not isinstance(classifier, AveragedClassifier):
+        return _describe_network(classifier)
+    count = len(classifier.members)
+    lines = [f"average     of {count} networks with equal weights: the mean of their posteriors"]
+    for number, member in enumerate(classifier.members, start=1):
+        lines += [f"network     {number}", *_describe_network(member)]
+    return lines
 
 
 def _describe_network(classifier: Classifier) -> list[str]:
@@ -161,24 +157,19 @@ def _describe_network(classifier: Classifier) -> list[str]:
     from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
 
     source = classifier.provenance
-    data: Any = source.get("data")
-    data = data if isinstance(data, dict) else {}
-    notes = data.get("notes")
-    notes = [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
-    towards = classifier.smoothing_towards
     if isinstance(source.get("read_from"), str):
-        lines = [f"read from   {source['read_from']}", "variables"]
-        return [*lines, *_describe_variables(classifier)]
-    lines = [
+        return [f"read from   {source['read_from']}", *_describe_variables(classifier)]
+    data, towards = _mapping(source.get("data")), classifier.smoothing_towards
+    return [
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}"
         + (f" towards {towards}" if towards != "uniform" else ""),
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
-        *dropped_lines(notes, 12),
+        *dropped_lines(_texts(data.get("notes")), 12),
         *left_out_lines(left_out_of(source), 12),
+        *_describe_provenance(source),
+        *parameter_lines(recorded(source), 12),
+        *_describe_variables(classifier),
     ]
-    lines += _describe_provenance(source)
-    lines += parameter_lines(recorded(source), 12)
-    return [*lines, "variables", *_describe_variables(classifier)]
 
 
 def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
@@ -201,16 +192,20 @@ def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
     return [*lines, f"{'status':<12}{status}  (as the file says)"] if isinstance(status, str) else lines
 
 
+def _kind(variable: Variable, cut: str) -> str:
+    """Return the kind of a variable, where `cut` is that of one with cuts."""
+    kind = "nominal" if variable.cuts is None else cut
+    return f"{kind}, not used" if variable.n_states == 1 else kind
+
+
 def _describe_variables(classifier: TableClassifier) -> list[str]:
-    """Return a line per variable: states, kind and parents."""
+    """Return a heading, and a line per variable: states, kind and parents."""
     names = [variable.name for variable in classifier.variables]
-    lines = []
+    lines = ["variables"]
     for cpt, variable in zip(classifier.cpts, classifier.variables, strict=True):
-        kind = "nominal" if variable.cuts is None else "discretised"
-        kind += ", not used" if variable.n_states == 1 else ""
         mark = ", the class" if variable is classifier.variables[-1] else ""
         lines.append(
-            f"  {variable.name}: {variable.n_states} states, {kind}{mark}; "
+            f"  {variable.name}: {variable.n_states} states, {_kind(variable, 'discretised')}{mark}; "
             f"parents: {', '.join(names[j] for j in cpt.parents) or '(none)'}"
         )
     return lines
@@ -238,6 +233,7 @@ def _describe_table(source: str, table: TableOptions) -> list[str]:
     read = table.read(source)
     dataset = read.dataset("train")
     test = len(read.test_indices)
+    *features, target = dataset.variables
     lines = [
         f"data      {dataset.name}: {dataset.n_samples} training samples"
         f"{f' and {test} test samples' if test else ''}, {dataset.merged.n_samples} different, "
@@ -245,16 +241,10 @@ def _describe_table(source: str, table: TableOptions) -> list[str]:
         *(f"note      {note}" for note in dataset.notes),
         "variables",
     ]
-    for variable in dataset.variables[:-1]:
-        kind = "nominal" if variable.cuts is None else f"{len(variable.cuts)} cuts"
-        kind += ", not used" if variable.n_states == 1 else ""
-        lines.append(f"  {variable.name}: {variable.n_states} states, {kind}: {_shorten(variable.states)}")
-    target = dataset.variables[-1]
+    for variable in features:
+        kind = _kind(variable, f"{len(variable.cuts or ())} cuts")
+        states = ", ".join(variable.states[:8]) + (", ..." if variable.n_states > 8 else "")
+        lines.append(f"  {variable.name}: {variable.n_states} states, {kind}: {states}")
     weights = np.bincount(dataset.y, weights=dataset.weights, minlength=target.n_states)
     lines.append(f"class {target.name}")
-    lines += [f"  {label}: {weight:g}" for label, weight in zip(target.states, weights, strict=True)]
-    return lines
-
-
-def _shorten(states: tuple[str, ...], shown: int = 8) -> str:
-    return ", ".join(states[:shown]) + (", ..." if len(states) > shown else "")
+    return lines + [f"  {label}: {weight:g}" for label, weight in zip(target.states, weights, strict=True)]

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.gaps import describe_gap
-from milpbn.cli.learners import files_of, learner_options
-from milpbn.cli.memory_option import memory_limit
-from milpbn.cli.outputs import check_outputs
+from milpbn.cli.learners import learner_options
 from milpbn.cli.report import say
-from milpbn.cli.search_options import CLASSIFIER, QUIET, of_search
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.score import describe_gap
+from milpbn.cli.search_options import CLASSIFIER, MEMORY_LIMIT, QUIET, of_search
+from milpbn.cli.sections import Values, option, option_group, options, verb
+from milpbn.cli.steps import control, read, show_notes, started, write_json
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import DATA, FILE
+from milpbn.cli.types import DATA, FILE, OUTPUT
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
@@ -26,20 +25,6 @@ if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.learners.appraisal import Appraisal
     from milpbn.learners.base import Learner
-
-
-@dataclass(frozen=True)
-class RunOptions:
-    """How to run a learner, and where to write what it learns."""
-
-    random_state: int
-    time_limit: float | None
-    threads: int | None
-    parameters: str | None
-    bound: str | None
-    classifier: str | None
-    output: str | None
-    quiet: bool
 
 
 run_options = option_group(
@@ -54,18 +39,18 @@ run_options = option_group(
     ),
     option(
         "--bound",
-        type=FILE,
+        FILE,
+        "A result.json of the same data, to state the gap to its bound.",
         metavar="RESULT",
-        help="A result.json of the same data, to state the gap to its bound.",
     ),
     CLASSIFIER,
     option(
         "--output",
-        type=FILE,
-        help="Structure and figures as JSON, for milpbn solve --start and milpbn score.",
+        OUTPUT,
+        "Structure and figures as JSON, for milpbn solve --start and milpbn score.",
     ),
     QUIET,
-)(RunOptions)
+)(Values)
 
 
 class LearnGroup(click.Group):
@@ -111,12 +96,9 @@ def _command(name: str, learner: type[Learner]) -> click.Command:
     @learner_options(learner)
     @table_options
     @run_options
-    @memory_limit("Run")
-    @click.pass_obj
-    def run_learner(
-        started: float | None, data: str, options: Mapping[str, Any], table: TableOptions, run: RunOptions
-    ) -> None:
-        _learn(time.monotonic() if started is None else started, learner, options, data, table, run)
+    @options(MEMORY_LIMIT, section="Run")
+    def run_learner(data: str, options: Mapping[str, Any], table: TableOptions, run: Values) -> None:
+        _learn(learner, options, data, table, run)
 
     return run_learner
 
@@ -128,19 +110,9 @@ def _help(name: str, learner: type[Learner]) -> str:
 
 
 def _learn(
-    started: float,
-    learner: type[Learner],
-    options: Mapping[str, Any],
-    data: str,
-    table: TableOptions,
-    run: RunOptions,
+    learner: type[Learner], own: Mapping[str, Any], data: str, table: TableOptions, run: Values
 ) -> None:
-    """Read, learn, write and report."""
-    learner_outputs, learner_inputs = files_of(learner, options)
-    check_outputs(
-        {"--output": run.output, "--classifier": run.classifier, **learner_outputs},
-        [data, run.bound, *learner_inputs],
-    )
+    """Read, learn with the learner's own options, write and report."""
     if run.classifier is not None and not learner.is_network:
         raise InputError(
             f"The model of {learner.name} is not a Bayesian network over the variables, and a classifier file can hold "
@@ -148,54 +120,36 @@ def _learn(
         )
 
     from milpbn.claims.result import Result
-    from milpbn.cli.solve import read, show_notes, show_stages, telling
     from milpbn.learners.appraisal import appraise, check_bound
-    from milpbn.learners.base import Control, require_used
+    from milpbn.learners.base import require_used
     from milpbn.network import Classifier, PseudoClassifier, save_classifier
-    from milpbn.solving.options import Options
     from milpbn.util import interrupts
-    from milpbn.util.atomic import atomic_write_text
-    from milpbn.util.jsonable import dump_json
 
-    limits = Options(
-        time_limit=run.time_limit,
-        threads=run.threads,
-        random_state=run.random_state,
-        parameters="ml" if run.parameters is None else run.parameters,
-    )
+    began = started()
+    settings = control(run, began, run.time_limit)
     result = None if run.bound is None else Result.load(run.bound)
-    require_used(learner(**options), options)  # refuses options without effect before the table is read
-    show_stages(started, quiet=run.quiet)
+    require_used(learner(**own), own)  # refuses options without effect before the table is read
     in_units = result is not None and result.score.needs_units
-    source, train = read(table, data, started, run.time_limit, in_units=in_units)
+    source, train = read(table, data, began, quiet=run.quiet, time_limit=run.time_limit, in_units=in_units)
     test = source.encode(train.variables, "test") if source.test_indices.size else None
     if result is not None:
         check_bound(train, result, repr(run.bound))
-    if not run.quiet:
-        show_notes(train)
-    left = None if run.time_limit is None else max(1e-3, started + run.time_limit - time.monotonic())
+    show_notes(train, quiet=run.quiet)
+    left = None if run.time_limit is None else max(1e-3, began + run.time_limit - time.monotonic())
     found = appraise(
         learner,
         train,
         test,
-        options=options,
+        options=own,
         result=result,
         where=repr(run.bound),
-        control=Control(
-            random_state=limits.random_state,
-            time_limit=left,
-            n_jobs=limits.n_threads,
-            report=telling(started, quiet=run.quiet),
-            parameters=run.parameters,
-            verbose=False if run.quiet else None,
-        ),
-        started=started,
+        control=replace(settings, time_limit=left),
+        started=began,
     )
     failure: InputError | None = None
     with interrupts.saving():
         try:
-            if run.output is not None:
-                atomic_write_text(run.output, dump_json(found.to_dict()))
+            write_json(run.output, found.to_dict())
         except InputError as error:
             failure = error
         LINE.end()

@@ -12,23 +12,13 @@ from milpbn.errors import InputError
 if TYPE_CHECKING:
     from milpbn.solving.options import Options
 
-#: Parameters of ``milpbn solve`` that have a meaning without data.
-ALLOWED = {
-    "backend",
-    "acyclicity",
-    "time_limit",
-    "gap_rel",
-    "gap_abs",
-    "threads",
-    "random_state",
-    "start",
-    "solver_options",
-    "output",
-    "trace",
-    "log",
-    "quiet",
-    "verbose",
-}
+#: Options of the search that have a meaning without data.
+PASSED_ON = (
+    *("backend", "time_limit", "gap_rel", "gap_abs", "threads", "random_state"),
+    *("solver_options", "output", "trace", "log"),
+)
+#: All such options.
+ALLOWED = {*PASSED_ON, "acyclicity", "start", "quiet", "verbose"}
 
 
 def is_local_scores(source: str | None) -> bool:
@@ -36,7 +26,7 @@ def is_local_scores(source: str | None) -> bool:
     return source is not None and source.lower().endswith((".jkl", ".pss"))
 
 
-def solve_scores(path: str, options: Options, start: str | None, started: float | None) -> int:
+def solve_scores(path: str, options: Options, start: str | None, started: float) -> int:
     """Solve a file of local scores, print the closing block, and return the exit code.
 
     Raises
@@ -61,20 +51,11 @@ def solve_scores(path: str, options: Options, start: str | None, started: float 
     result = solve_local_scores(
         scores,
         name=Path(path).stem,
-        backend=options.backend,
         acyclicity=options.acyclicity if "acyclicity" in given else "cluster",
-        time_limit=options.time_limit,
-        gap_rel=options.gap_rel,
-        gap_abs=options.gap_abs,
-        threads=options.threads,
-        random_state=options.random_state,
         start=None if start is None else read_structure(start, scores.candidates.names),
-        solver_options=options.solver_options,
-        output=options.output,
-        trace=options.trace,
-        log=options.log,
         verbose=options.verbose,
         started=started,
+        **{name: getattr(options, name) for name in PASSED_ON},
     )
     say(describe(result))
     return 0

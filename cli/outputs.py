@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -13,42 +13,40 @@ from milpbn.errors import InputError
 from milpbn.util.atomic import check_writable
 
 
-def check_outputs(
-    outputs: Mapping[str, str | os.PathLike[str] | None],
-    inputs: Iterable[str | None] = (),
-    streams: Iterable[str] = (),
-) -> None:
-    """Check that every output can be written, and that none replaces an input or another output.
+def named_files() -> list[tuple[str, str, str]]:
+    """Return the files that the parameters of the current verb name: the role (see `Parsed`), the option, the path."""
+    context, found = click.get_current_context(), []
+    for parameter in context.command.params:
+        value, role = context.params.get(parameter.name or ""), getattr(parameter.type, "role", None)
+        if role is not None and value is not None:
+            own = parameter.opts[0] if isinstance(parameter, click.Option) else parameter.human_readable_name
+            found += [(role, own, path) for path in ([value] if isinstance(value, str) else value)]
+    return found
 
-    Parameters
-    ----------
-    outputs : mapping from option to path or None
-        Files to write, by the option that names them.
-    inputs : iterable of path or None
-        Files that the verb reads, besides the file of ``--constraints``. Names that are no files, such as catalog
-        names, are ignored.
-    streams : iterable of str
-        Options whose files are written line by line, so that a device such as ``/dev/stderr`` is allowed.
+
+def check_outputs(more: Sequence[tuple[str, str, str]] = ()) -> None:
+    """Check that every output of a verb can be written, and that none replaces an input or another output.
+
+    `more` are further files, in the form of `named_files`. Inputs that are no files, such as catalog names, are
+    ignored.
 
     Raises
     ------
     InputError
         If an output is refused; the sentence names its option.
     """
-    # Verbs receive the parsed constraints only; click's context still knows the path of their file.
-    context = click.get_current_context(silent=True)
-    if context is not None:
-        inputs = [*inputs, context.params.get("constraints_file")]
-    taken = {os.path.realpath(path): "a file that is read" for path in inputs if path and Path(path).exists()}
-    for option, path in outputs.items():
-        if path is None:
+    files = [*named_files(), *more]
+    inputs = [path for role, _, path in files if role == "input" and os.path.exists(path)]
+    taken = {os.path.realpath(path): "a file that is read" for path in inputs}
+    for role, option, path in files:
+        if role == "input":
             continue
         real = os.path.realpath(path)
         if real in taken:
             raise InputError(f"{option} {path!r} would overwrite {taken[real]}; choose another path.")
         taken[real] = f"the file of {option}"
         try:
-            _check_stream(path) if option in streams else check_writable(path)
+            _check_stream(path) if role == "stream" else check_writable(path)
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
 
@@ -66,7 +64,8 @@ def dropped_when_refused(*paths: str | None) -> Iterator[None]:
         raise
 
 
-def _check_stream(path: str | os.PathLike[str]) -> None:
+def _check_stream(path: str) -> None:
+    """Check a file that is written line by line, which may be a device such as ``/dev/stderr``."""
     target = Path(path)
     if target.is_dir():
         raise InputError(f"Cannot write {path!r}, which is a folder; name a file.")

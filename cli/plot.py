@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli import completion
-from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import verb
+from milpbn.cli.explain import check_row
+from milpbn.cli.sections import option, options, verb
+from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, FILE, NAME, Parsed
+from milpbn.cli.types import COUNT, NAME, OUTPUT, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.drawing.scene import Scene
     from milpbn.network import Structure
-    from milpbn.network.formats.classifier_files import AnyClassifier
 
 #: What can be drawn, and whether it takes DATA: never, if it is given, or always.
 KINDS = {
@@ -42,11 +44,17 @@ def _complete(context: click.Context, incomplete: str) -> completion.Items:
 
 @verb(short_help="Draw a result, a network, margins, tables, explanations or a comparison.")
 @click.argument(
-    "what", type=Parsed("text", str, _complete), nargs=-1, required=True, metavar="[KIND] FILE [DATA]"
+    "what",
+    type=Parsed("text", str, _complete, "input"),
+    nargs=-1,
+    required=True,
+    metavar="[KIND] FILE [DATA]",
 )
-@click.option("--output", required=True, type=FILE, help="Picture: .svg, .png or .pdf.")
-@click.option("--variable", type=NAME, help="cpt: the variable whose table is drawn.")
-@click.option("--row", type=COUNT, metavar="K", help="explain: the row whose prediction is drawn, from 1.")
+@options(
+    option("--output", OUTPUT, "Picture: .svg, .png or .pdf.", required=True),
+    option("--variable", NAME, "cpt: the variable whose table is drawn."),
+    option("--row", COUNT, "explain: the row whose prediction is drawn, from 1.", metavar="K"),
+)
 @table_options
 def plot(
     what: tuple[str, ...], output: str, variable: str | None, row: int | None, table: TableOptions
@@ -78,15 +86,12 @@ def plot(
       milpbn plot explain classifier.json tic-tac-toe --row 3 --output row.svg
     """
     kind, file, data = _parts(what)
-    if (variable is not None) != (kind == "cpt"):
-        raise InputError(
-            "--variable is for the kind cpt; leave it out."
-            if variable is not None
-            else "Name the variable whose table is drawn: --variable NAME."
-        )
+    if variable is not None and kind != "cpt":
+        raise InputError("--variable is for the kind cpt; leave it out.")
+    if variable is None and kind == "cpt":
+        raise InputError("Name the variable whose table is drawn: --variable NAME.")
     if row is not None and kind != "explain":
         raise InputError("--row is for the kind explain; leave it out.")
-    check_outputs({"--output": output}, [file, data])
 
     from milpbn.plotting import check_picture, save
 
@@ -94,18 +99,19 @@ def plot(
     if kind in ("result", "network", "trace"):
         scene = _of_result(kind, file, data, table)
     elif kind == "compare":
-        scene = _comparison(file)
+        scene = _of_comparison(file)
+    elif data is None:
+        scene = _of_table(file, str(variable))
     else:
-        scene = _of_classifier(kind, file, data, table, variable, row)
+        scene = _of_classifier(kind, file, data, table, row)
     save(scene, output)
 
 
 def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
     """Return kind, file and data; a file comes first where the kind is left out."""
     kind, *rest = what if what[0] in KINDS and len(what) > 1 else ("result", *what)
-    if len(rest) > 2 or (
-        len(rest) == 2 and kind == "result" and what[0] != "result" and not _exists(rest[0])
-    ):
+    left_out = len(rest) == len(what)
+    if len(rest) > 2 or (len(rest) == 2 and left_out and not Path(rest[0]).exists()):
         raise InputError(
             f"Give [KIND] FILE [DATA], where KIND is one of {', '.join(KINDS)}; got {' '.join(what)}."
         )
@@ -117,63 +123,49 @@ def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
     return kind, rest[0], data
 
 
-def _exists(path: str) -> bool:
-    from pathlib import Path
-
-    return Path(path).exists()
-
-
 def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
     from milpbn.claims.result import Result
     from milpbn.plotting import draw_result, draw_structure, draw_trace
+    from milpbn.solving.arc_losses import arc_losses
+    from milpbn.util import stages
 
-    if kind == "network" and not _is_result(file):
+    target = table.settings.get("target")
+    if kind == "network" and "status" not in (document := _object(file) or {}):
         if data is not None:
             raise InputError(
                 f"The file {file!r} is not a result, so that nothing says by which score its arcs are to be weighed; "
                 "leave out DATA, or give a result.json."
             )
-        return draw_structure(_structure(file, table.settings.get("target")))
+        return draw_structure(_structure(file, document, target))
     result = Result.load(file)
     if kind == "trace":
         return draw_trace(result)
     if result.structure is None:
         raise InputError(f"The result {file!r} has no structure to draw.")
-    _check_target(table.settings.get("target"), result.structure.names[-1], file)
+    _check_target(target, result.structure.names[-1], file)
     losses = None
     if data is not None:
-        losses = _losses(result, data, table)
+        _, dataset = table.read_of(result, data)
+        with stages.shown():
+            losses = arc_losses(dataset, result.structure, result.score)
     if kind == "result":
         return draw_result(result, losses)
     return draw_structure(result.structure, losses=losses, proved=result.proved)
 
 
-def _losses(result: Any, data: str, table: TableOptions) -> Mapping[tuple[int, int], float]:
-    from milpbn.solving.arc_losses import arc_losses
-    from milpbn.util import stages
+def _object(path: str) -> dict[str, Any] | None:
+    """Return the JSON object in a file; None if the file holds another text."""
+    from milpbn.util.jsonable import read_text
 
-    _, dataset = table.read_of(result, data)
-    with stages.shown():
-        return arc_losses(dataset, result.structure, result.score)
-
-
-def _is_result(path: str) -> bool:
-    """Whether a file is a JSON object with a status."""
-    from milpbn.util.jsonable import parse_object, read_text
-
-    text = read_text(path, "file")
-    if not text.lstrip().startswith("{"):
-        return False
-    try:
-        return "status" in parse_object(text)
-    except ValueError as error:
-        raise InputError(f"The file {path!r} cannot be used: {error}") from None
+    is_json = read_text(path, "file").lstrip().startswith("{")
+    return read_document(path, verdict="cannot be used") if is_json else None
 
 
-def _structure(path: str, target: str | None) -> Structure:
+def _structure(path: str, document: Mapping[str, Any], target: str | None) -> Structure:
     """Return the structure of a classifier, a learner's output or an arc list, the class last.
 
-    In an arc list, which names no class, `target` is the class. Without one it is the parent of the most variables.
+    In an arc list, which names no class and whose `document` is empty, `target` is the class. Without one it is the
+    parent of the most variables.
 
     Raises
     ------
@@ -182,33 +174,26 @@ def _structure(path: str, target: str | None) -> Structure:
     """
     from milpbn.network import read_structure
     from milpbn.network.formats.structure_files import read_parents
-    from milpbn.util.jsonable import read_text
 
-    own = None
-    is_json = read_text(path, "file").lstrip().startswith("{")
-    if is_json:
-        document = _document(path)
-        if "variables" in document or "members" in document:
-            from milpbn.network import load_any_classifier
-
-            structure: Structure | None = getattr(_first(load_any_classifier(path)), "structure", None)
-            if structure is None:
-                raise InputError(
-                    f"The classifier {path!r} is a pseudo-TAN, whose graph may have cycles, and only acyclic networks "
-                    "can be drawn."
-                )
-            _check_target(target, structure.names[-1], path)
-            return structure
-        own = document.get("class")
+    if "variables" in document or "members" in document:
+        structure: Structure | None = getattr(_first_network(path), "structure", None)
+        if structure is None:
+            raise InputError(
+                f"The classifier {path!r} is a pseudo-TAN, whose graph may have cycles, and only acyclic networks "
+                "can be drawn."
+            )
+        _check_target(target, structure.names[-1], path)
+        return structure
     parents = read_parents(path)
     names = list(dict.fromkeys([*parents, *(name for above in parents.values() for name in above)]))
     if not names:
         raise InputError(f"The file {path!r} has no arcs to draw.")
+    own = document.get("class")
     if own in names:
         _check_target(target, own, path)
     elif target is not None:
         own = target
-    elif is_json:
+    elif document:
         own = names[-1]
     else:
         # The class is the parent of most features, and usually has none itself.
@@ -227,60 +212,45 @@ def _check_target(target: str | None, own: str, path: str) -> None:
         raise InputError(f"--target is {target!r}, but the class of {path!r} is {own!r}; leave --target out.")
 
 
-def _document(path: str) -> Mapping[str, Any]:
-    from milpbn.util.jsonable import parse_object, read_text
+def _first_network(path: str) -> Any:
+    """Return a classifier from its file; of an average the first network."""
+    from milpbn.network import load_any_classifier
 
-    try:
-        return parse_object(read_text(path, "file"))
-    except ValueError as error:
-        raise InputError(f"The file {path!r} cannot be used: {error}") from None
-
-
-def _first(classifier: AnyClassifier) -> Any:
-    """Return the first network of an average, and any other classifier as it is."""
-    members = getattr(classifier, "members", None)
-    return classifier if members is None else members[0]
+    classifier = load_any_classifier(path)
+    return getattr(classifier, "members", (classifier,))[0]
 
 
-def _comparison(path: str) -> Scene:
+def _of_comparison(path: str) -> Scene:
     from milpbn.plotting import draw_comparison
 
+    document = read_document(path, verdict="cannot be used")
     try:
-        return draw_comparison(_document(path))
+        return draw_comparison(document)
     except InputError as error:
         raise InputError(f"The file {path!r}: {error}") from None
 
 
-def _of_classifier(
-    kind: str, file: str, data: str | None, table: TableOptions, variable: str | None, row: int | None
-) -> Scene:
-    from milpbn.cli.evaluate import RowOptions, read_rows
-    from milpbn.network import load_any_classifier
-    from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
+def _of_table(file: str, variable: str) -> Scene:
+    from milpbn.plotting import draw_table
 
-    classifier = _first(load_any_classifier(file))
-    if kind == "cpt":
-        found = classifier.explain_global()
-        tables = {each.variable: each for each in found.tables}
-        if variable not in tables:
-            unused = f"; the class is in no family of {variable!r}" if variable in found.unused else ""
-            raise InputError(
-                f"--variable {variable!r} is not one of {', '.join(map(repr, list(tables)[:20]))}{unused}."
-            )
-        return draw_table(tables[variable], found.target)
-    assert data is not None
-    split = "all" if table.rows == "all" else None
-    samples, _ = read_rows(classifier, data, RowOptions.of(table, split))
+    found = _first_network(file).explain_global()
+    tables = {each.variable: each for each in found.tables}
+    if variable not in tables:
+        unused = f"; the class is in no family of {variable!r}" if variable in found.unused else ""
+        raise InputError(
+            f"--variable {variable!r} is not one of {', '.join(map(repr, list(tables)[:20]))}{unused}."
+        )
+    return draw_table(tables[variable], found.target)
+
+
+def _of_classifier(kind: str, file: str, data: str, table: TableOptions, row: int | None) -> Scene:
+    from milpbn.plotting import draw_importances, draw_margins, draw_prediction
+
+    classifier = _first_network(file)
+    samples, _ = table.for_rows("all" if table.rows == "all" else None).read(classifier, data)
     if row is not None:
-        import numpy as np
-
-        if not 1 <= row <= samples.n_samples:
-            raise InputError(
-                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
-            )
-        from dataclasses import replace
-
-        [explanation] = classifier.explain_local(samples.take(np.array([row - 1])))
+        check_row(row, samples)
+        [explanation] = classifier.explain_local(samples.take([row - 1]))
         return draw_prediction(replace(explanation, sample=row - 1))
     found = classifier.explain_global(samples)
     if kind == "explain":

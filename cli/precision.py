@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
-from milpbn.cli.evaluate import RowOptions, read_rows, row_options
-from milpbn.cli.outputs import check_outputs
-from milpbn.cli.report import say
-from milpbn.cli.sections import verb
-from milpbn.cli.types import COUNT, DATA, FILE
+from milpbn.cli.evaluate import JSON
+from milpbn.cli.sections import option, options, verb
+from milpbn.cli.steps import json_line, say_notes, write_text
+from milpbn.cli.table_options import RowOptions, row_options
+from milpbn.cli.types import COUNT, DATA, FILE, OUTPUT
 
 
 @verb(short_help="Measure a classifier's accuracy with few bits per parameter.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA)
-@click.option("--integer-bits", type=COUNT, help="Integer bits; by default as many as the parameters need.")
-@click.option(
-    "--bits",
-    type=COUNT,
-    default=24,
-    show_default=True,
-    help="Integer and fraction bits of the widest format.",
+@options(
+    option("--integer-bits", COUNT, "Integer bits; by default as many as the parameters need."),
+    option("--bits", COUNT, "Integer and fraction bits of the widest format.", default=24, show_default=True),
 )
 @row_options
-@click.option("--plot", "picture", type=FILE, help="Draw accuracy over bits: .png, .svg or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+@options(option("--plot picture", OUTPUT, "Draw accuracy over bits: .png, .svg or .pdf."), JSON)
 def precision(
     classifier: str,
     data: str,
@@ -46,8 +39,6 @@ def precision(
     Example:
       milpbn precision classifier.json test.csv --integer-bits 12 --bits 64 --plot bits.png
     """
-    check_outputs({"--plot": picture}, [classifier, data])
-
     import numpy as np
 
     from milpbn.data import MISSING
@@ -58,16 +49,12 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
-    samples, rows = read_rows(loaded, data, chosen)
-    for note in samples.notes:
-        say(note, err=True)
+    samples, rows = chosen.read(loaded, data)
+    say_notes(samples.notes)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
-    left_out = samples.n_samples - len(whole)
-    if left_out:
+    if left_out := samples.n_samples - len(whole):
+        say_notes([f"Rows left out because values are missing: {left_out} of {samples.n_samples}."])
         samples = samples.take(whole)
-        click.echo(
-            f"Rows left out because values are missing: {left_out} of {left_out + len(whole)}.", err=True
-        )
     integer_bits = enough_integer_bits(loaded) if integer_bits is None else integer_bits
     figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy
@@ -75,8 +62,9 @@ def precision(
         save(draw_widths(figures, double, f"{samples.name}: {integer_bits} integer bits"), picture)
     if as_json:
         listed = [{"bits": width, "accuracy": share} for width, share in figures]
-        document = {"rows": rows, "integer_bits": integer_bits, "double": double, "widths": listed}
-        click.echo(json.dumps(document, allow_nan=False))
+        write_text(
+            None, json_line({"rows": rows, "integer_bits": integer_bits, "double": double, "widths": listed})
+        )
         return
     click.echo(f"{samples.name}: {samples.n_samples} samples ({rows} rows); {integer_bits} integer bits")
     click.echo(f"{'bits':>6}  {'fraction':>8}  accuracy")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import once, verb
-from milpbn.cli.types import COUNT, EVIDENCE, FILE, NAMES
+from milpbn.cli.sections import flag, once, option, options, verb
+from milpbn.cli.steps import json_line, write_text
+from milpbn.cli.types import COUNT, EVIDENCE, FILE, NAMES, OUTPUT
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.network import Explanation
     from milpbn.network.formats.classifier_files import AnyClassifier
-    from milpbn.network.parameters.record import ParameterFit
 
 #: What is said of classifiers whose parameters are not generative.
 RETRAINED = (
@@ -28,26 +26,25 @@ RETRAINED = (
 
 @verb(short_help="Ask a classifier for any probabilities.")
 @click.argument("classifier", type=FILE)
-@click.option(
-    "--evidence",
-    type=EVIDENCE,
-    multiple=True,
-    help="Known values of features or of the class; by default none.",
+@options(
+    option(
+        "--evidence",
+        EVIDENCE,
+        "Known values of features or of the class; by default none.",
+        multiple=True,
+    ),
+    option(
+        "--of variables",
+        NAMES,
+        "Variables to ask for; by default all without a value.",
+        multiple=True,
+    ),
+    flag("--mpe", "The most probable states of all variables together, instead."),
+    option("--sample", COUNT, "Draw N rows of all variables, as CSV, instead.", metavar="N"),
+    option("--seed --random-state seed", COUNT, "Seed of --sample; by default other rows each time."),
+    option("--output", OUTPUT, "File for the answer; by default stdout."),
+    flag("--json as_json", "Print the answer as one JSON object."),
 )
-@click.option(
-    "--of",
-    "variables",
-    type=NAMES,
-    multiple=True,
-    help="Variables to ask for; by default all without a value.",
-)
-@click.option("--mpe", is_flag=True, help="The most probable states of all variables together, instead.")
-@click.option("--sample", type=COUNT, metavar="N", help="Draw N rows of all variables, as CSV, instead.")
-@click.option(
-    "--seed", "--random-state", "seed", type=COUNT, help="Seed of --sample; by default other rows each time."
-)
-@click.option("--output", type=FILE, help="File for the answer; by default stdout.")
-@click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
 def query(
     classifier: str,
     evidence: tuple[dict[str, str], ...],
@@ -79,13 +76,12 @@ def query(
     if sample is not None and as_json:
         raise InputError("--sample writes CSV; leave out --json.")
     values = once("--evidence", {}, (pair for given in evidence for pair in given.items()))
-    check_outputs({"--output": output}, [classifier])
-
     from milpbn.network import load_any_classifier
-    from milpbn.util.atomic import atomic_write_text
+    from milpbn.network.parameters.record import recorded
 
     loaded = load_any_classifier(classifier)
-    if any(fit is not None and fit.fitted for fit in map(_fit, getattr(loaded, "members", [loaded]))):
+    fits = [recorded(getattr(one, "provenance", {})) for one in getattr(loaded, "members", [loaded])]
+    if any(fit is not None and fit.fitted for fit in fits):
         click.echo(RETRAINED, err=True)
     if sample is not None:
         text = _samples(loaded, sample, values, seed)
@@ -94,16 +90,7 @@ def query(
     else:
         marginals = loaded.marginals(values) if not asked else {v: loaded.posterior(v, values) for v in asked}
         text = _posteriors(marginals, values, as_json)
-    if output is None:
-        click.echo(text, nl=False, color=True)  # color=True keeps escape sequences inside labels
-    else:
-        atomic_write_text(output, text)
-
-
-def _fit(classifier: AnyClassifier) -> ParameterFit | None:
-    from milpbn.network.parameters.record import recorded
-
-    return recorded(getattr(classifier, "provenance", {}))
+    write_text(output, text)
 
 
 def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], seed: int | None) -> str:
@@ -123,7 +110,7 @@ def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], se
 
 def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
-        return _json({"evidence": evidence, **found._asdict()})
+        return json_line({"evidence": evidence, **found._asdict()})
     from milpbn.util.padding import columns_of, padded
 
     width = max(map(columns_of, found.states))
@@ -139,7 +126,7 @@ def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) ->
 
 def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
-        return _json({"evidence": evidence, "posteriors": posteriors})
+        return json_line({"evidence": evidence, "posteriors": posteriors})
     from milpbn.util.padding import columns_of, padded
 
     width = max((columns_of(label) for one in posteriors.values() for label in one), default=0)
@@ -148,7 +135,3 @@ def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str
         lines.append(name)
         lines += [f"  {padded(label, width)}  {probability:.6f}" for label, probability in one.items()]
     return "\n".join(lines) + "\n"
-
-
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"

@@ -23,15 +23,7 @@ MAX_SENTENCE = 2000
 
 
 def report(error: BaseException, *, debug: bool = False) -> int:
-    """Print ``Error: `` and a sentence on stderr, and return the exit code.
-
-    Parameters
-    ----------
-    error : BaseException
-        The exception that ended the verb.
-    debug : bool
-        Print the traceback first.
-    """
+    """Print ``Error: `` and a sentence on stderr, after the traceback with `debug`, and return the exit code."""
     with contextlib.suppress(OSError):
         LINE.end()
     if debug:

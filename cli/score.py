@@ -6,25 +6,23 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.gaps import describe_gap
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.sections import verb
+from milpbn.cli.sections import option, options, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.claims.result import Result
+    from milpbn.learners.appraisal import Suboptimality
     from milpbn.problem.scores.spec import Score
 
 
 @verb(short_help="Score a network of your own, and state its gap.")
 @click.argument("structure", type=FILE)
 @click.argument("data", type=DATA)
-@click.option(
-    "--bound", "bound_file", type=FILE, metavar="RESULT", help="result.json of the same data, with a bound."
-)
+@options(option("--bound bound_file", FILE, "result.json of the same data, with a bound.", metavar="RESULT"))
 @table_options
 @score_options
 def score(
@@ -76,3 +74,28 @@ def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
                 "score's options out, or give a result of the same score."
             )
     return result.score
+
+
+def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[str]:
+    """Return lines with score, bound and gap of a structure, and the score of the result's own structure.
+
+    The labels are padded to `width` characters.
+    """
+    from milpbn.solving.progress import among_lines, show_gap
+
+    lines = [
+        f"{'score':{width}}{found.score:.6f} nats  ({result.described_score})",
+        f"{'bound':{width}}{found.bound:.6f} nats  (the result says {result.bound_source})",
+        *among_lines(result.among, width),
+    ]
+    if found.gap is None:
+        return [
+            *lines,
+            f"{'gap':{width}}not stated: {found.reason}, so the bound does not hold for this structure.",
+        ]
+    lines.append(
+        f"{'gap':{width}}{found.gap.absolute:.6f} nats; {show_gap(found.gap.relative_to_bound)} of the bound"
+    )
+    if result.objective is not None:
+        lines.append(f"{'best':{width}}{result.objective:.6f} nats, the structure of the result")
+    return lines

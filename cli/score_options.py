@@ -1,4 +1,4 @@
-"""The options of the score, and the one for the parameters of the classifier."""
+"""The options of the score."""
 
 from __future__ import annotations
 

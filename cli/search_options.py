@@ -1,4 +1,4 @@
-"""The options of the search: the backend, its limits, the start and the samples."""
+"""The options of the search: the backend, its limits, the start and the samples; and options that many verbs have."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.declared import options_of
-from milpbn.cli.sections import Addable, given, once, option, option_group
-from milpbn.cli.types import COUNT, FILE, SETTING
+from milpbn.cli.sections import Addable, flag, given, once, option, option_group
+from milpbn.cli.types import COUNT, OUTPUT, SETTING, SIZE, STREAM
 from milpbn.solving.declared import DeclaredOptions
+from milpbn.util.memory import LEAST, limited
 
 if TYPE_CHECKING:
     from milpbn.solving.options import Options
@@ -17,18 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SearchOptions:
-    """The options of the search.
+    """How to search, the file of the start structure, and the sizes of a subset and of screening.
 
-    Attributes
-    ----------
-    options : Options
-        How to search. Its start structure and its files are set later, by the verb.
-    start : str or None
-        File with the structure to start from.
-    subset : int or None
-        Number of representative samples that the search uses instead of all.
-    screen : int or None
-        Number of candidate parent sets per variable that screening keeps.
+    The verb sets the start structure and the files of `options` later.
     """
 
     options: Options
@@ -39,31 +31,43 @@ class SearchOptions:
 
 def of_search(*names: str, **changed: Any) -> list[Addable]:
     """Return options that `DeclaredOptions` declares; settings that differ from the declaration by name."""
-    return options_of(DeclaredOptions, names, **changed)
+    streams = {name: {"type": STREAM} for name in ("trace", "log") if name in names}
+    return options_of(DeclaredOptions, names, **streams, **changed)
 
 
 #: Shared by all verbs that can maximise over a subset of the samples.
 SUBSET = option(
     "--subset",
-    type=COUNT,
-    help="Search over this many weighted, representative samples; the bound then holds for their score only.",
+    COUNT,
+    "Search over this many weighted, representative samples; the bound then holds for their score only.",
 )
 #: Shared by all verbs that can search over screened parent sets.
 SCREEN = option(
     "--screen",
-    type=COUNT,
+    COUNT,
+    "Search over the K most promising candidate parent sets per variable; the bound then holds for these only.",
     metavar="K",
-    help="Search over the K most promising candidate parent sets per variable; the bound then holds for these only.",
 )
 #: Shared by the verbs that return classifiers.
 (PARAMETERS,) = of_search("parameters")
 CLASSIFIER = option(
-    "--classifier",
-    type=FILE,
-    help="The classifier as JSON, for predict, evaluate, query, explain and others.",
+    "--classifier", OUTPUT, "The classifier as JSON, for predict, evaluate, query, explain and others."
 )
-#: Shared by the verbs that print notes and progress.
-QUIET = option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr.")
+#: Shared by the verbs that print notes and progress, and by those that print notes only.
+QUIET = flag("-q --quiet", "No notes and no progress on stderr.")
+NO_NOTES = flag("-q --quiet", "No notes on stderr.")
+
+
+#: Limits the memory of a verb until it ends, whatever the verb does. The limit is no argument of the verb.
+MEMORY_LIMIT = option(
+    "--memory-limit",
+    SIZE,
+    f"For the process and its child processes, at least {LEAST // 2**20}MiB, for example 4GiB. Near it, the run "
+    "stops with what it has found.",
+    metavar="SIZE",
+    expose_value=False,
+    callback=lambda context, parameter, most: context.with_resource(limited(most)),
+)
 
 
 def gather(

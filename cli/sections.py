@@ -1,19 +1,23 @@
-"""Groups of options. A group is a section of the help, and one argument of the verbs that use it."""
+"""Options in groups. A group is a section of the help, and one argument of the verbs that use it."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from milpbn.cli.outputs import check_outputs
 from milpbn.errors import InputError
 
 Verb = Callable[..., Any]
 #: An option that still lacks its section of the help; see `option`.
 Addable = Callable[[str], Callable[[Verb], Verb]]
+#: The values of a group of options, each under the name of its parameter.
+Values = SimpleNamespace
 
 
 class SectionedOption(click.Option):
@@ -25,7 +29,12 @@ class SectionedOption(click.Option):
 
 
 class SectionedCommand(click.Command):
-    """A verb whose help shows its options by section."""
+    """A verb that checks its files before it begins, and whose help shows its options by section."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Check the files that will be written, then run the verb."""
+        check_outputs()
+        return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, in the order of the groups."""
@@ -43,9 +52,60 @@ class SectionedCommand(click.Command):
 verb = functools.partial(click.command, cls=SectionedCommand)
 
 
-def option(*names: str, **settings: Any) -> Addable:
-    """Return a function from a section of the help to the decorator that adds the option to it."""
-    return lambda section: click.option(*names, cls=SectionedOption, section=section, **settings)
+def option(names: str, kind: click.ParamType | None, help: str, **settings: Any) -> Addable:  # click's word
+    """Return a function from a section of the help to the decorator that adds an option to it.
+
+    The names are the spellings of the option, with blanks between them, and the name of the parameter if it is another
+    one. The kind is None for any text, and for a flag. The settings are further arguments of `click.option`.
+    """
+    if kind is not None:
+        settings["type"] = kind
+    return lambda section: click.option(
+        *names.split(), cls=SectionedOption, section=section, help=help, **settings
+    )
+
+
+def flag(names: str, help: str) -> Addable:
+    """Return an option without a value."""
+    return option(names, None, help, is_flag=True)
+
+
+def options(*items: Addable, section: str = "Options") -> Callable[[Verb], Verb]:
+    """Return a decorator that adds options to a section of a verb's help; each is an argument of the verb."""
+
+    def decorate(command: Verb) -> Verb:
+        for add in reversed(items):
+            command = add(section)(command)
+        return command
+
+    return decorate
+
+
+def option_group(
+    section: str, argument: str, *items: Addable
+) -> Callable[[Callable[..., Any]], Callable[[Verb], Verb]]:
+    """Turn a function of option values, or a class such as `Values`, into a decorator for verbs.
+
+    It adds options to a section of the help. The function gets their values by name, and `argument` is the name of the
+    verb's argument that gets what it returns.
+    """
+
+    def make(build: Callable[..., Any]) -> Callable[[Verb], Verb]:
+        def decorate(command: Verb) -> Verb:
+            @functools.wraps(command)
+            def with_group(*args: Any, **values: Any) -> Any:
+                group = {key: values.pop(key) for key in keys}
+                return command(*args, **{argument: build(**group)}, **values)
+
+            before = len(getattr(command, "__click_params__", ()))
+            decorated = options(*items, section=section)(with_group)
+            added = getattr(decorated, "__click_params__", [])[before:]
+            keys = [parameter.name for parameter in reversed(added)]  # click has the last one first
+            return decorated
+
+        return decorate
+
+    return make
 
 
 def given(**values: Any) -> dict[str, Any]:
@@ -53,17 +113,12 @@ def given(**values: Any) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def typed(context: click.Context | None = None) -> dict[str, str]:
-    """Return the options that stand on the command line: the spelling of each, by the name of its parameter.
+def typed() -> dict[str, str]:
+    """Return the options on the command line: the spelling of each, by the name of its parameter.
 
     An option at its default value counts if the user wrote it.
-
-    Parameters
-    ----------
-    context : click.Context, optional
-        By default the current one.
     """
-    context = context or click.get_current_context()
+    context = click.get_current_context()
     return {
         parameter.name: parameter.opts[0]
         for parameter in context.command.params
@@ -88,38 +143,3 @@ def once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -
             raise InputError(f"{name} is given twice for {shown!r}; keep one of them.")
         result[key] = value
     return result
-
-
-def option_group(
-    section: str, argument: str, *options: Addable
-) -> Callable[[Callable[..., Any]], Callable[[Verb], Verb]]:
-    """Turn a function of option values, or a dataclass, into a decorator for verbs.
-
-    Parameters
-    ----------
-    section : str
-        Heading in the help.
-    argument : str
-        Name of the verb's argument that receives the function's return value.
-    *options
-        Return values of `option`; the function gets their values by name.
-    """
-
-    def make(build: Callable[..., Any]) -> Callable[[Verb], Verb]:
-        def decorate(command: Verb) -> Verb:
-            @functools.wraps(command)
-            def with_group(*args: Any, **values: Any) -> Any:
-                group = {key: values.pop(key) for key in keys}
-                return command(*args, **{argument: build(**group)}, **values)
-
-            before = len(getattr(command, "__click_params__", ()))
-            decorated: Verb = with_group
-            for add in reversed(options):
-                decorated = add(section)(decorated)
-            added = getattr(decorated, "__click_params__", [])[before:]
-            keys = [parameter.name for parameter in reversed(added)]  # click has the last one first
-            return decorated
-
-        return decorate
-
-    return make

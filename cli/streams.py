@@ -9,25 +9,21 @@ from typing import Any, TextIO, cast
 
 
 class PipeSafeStream:
-    """A text stream that discards everything once its reader has gone, instead of raising `BrokenPipeError`."""
+    """A text stream that discards what it cannot write because its reader has gone, instead of raising an error."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         """Write the text, or discard it, and return its length."""
-        try:
-            return self._stream.write(text)
-        except BrokenPipeError:
-            self._stream = _null_stream()
-            return len(text)
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.write(text)
+        return len(text)
 
     def flush(self) -> None:
         """Flush, unless the reader has gone."""
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self._stream.flush()
-        except BrokenPipeError:
-            self._stream = _null_stream()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -1,16 +1,16 @@
-"""The options of the table: the source of the training data, and how to read it."""
+"""The options of tables: how to read training data (`TableOptions`), and rows for a classifier (`RowOptions`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli.declared import options_of
-from milpbn.cli.sections import given, option, option_group
-from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES
+from milpbn.cli.sections import flag, given, option, option_group
+from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME
 from milpbn.data.options import COLUMN_LISTS, TEXT_OPTIONS, ReadingOptions, TextFormat
 from milpbn.errors import InputError
 from milpbn.util.options import declared
@@ -18,7 +18,9 @@ from milpbn.util.options import declared
 if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table
+    from milpbn.data.raw_table import RawTable
     from milpbn.data.request import DataRequest
+    from milpbn.network.formats.classifier_files import AnyClassifier
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,6 @@ class TableOptions:
 
         With `in_units`, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
         """
-        from dataclasses import replace
-
         from milpbn.data import read_table
 
         table = read_table(source, **self.settings)
@@ -56,10 +56,11 @@ class TableOptions:
             )
         return table, dataset
 
-    @property
-    def form(self) -> dict[str, Any]:
-        """The options of text files."""
-        return {key: value for key, value in self.settings.items() if key in TEXT_OPTIONS}
+    def for_rows(self, split: str | None) -> RowOptions:
+        """Return the options with which a classifier reads rows of the same table."""
+        known = self.settings
+        form = {key: value for key, value in known.items() if key in TEXT_OPTIONS}
+        return RowOptions(split, known.get("weights"), False, known.get("data_dir"), form)
 
     def request(self, source: str) -> DataRequest:
         """Return source and options as a record, for the sidecar of an exported model."""
@@ -68,8 +69,65 @@ class TableOptions:
         return DataRequest(source, self.rows, self.settings)
 
 
+@dataclass(frozen=True)
+class RowOptions:
+    """Which rows of a table a classifier gets, with which weights, and how to read them.
+
+    The split is ``all``, ``train`` or ``test``, or None for the usual one of a verb. ``form`` has the options of text
+    files, as keyword arguments of `milpbn.read_table`.
+    """
+
+    split: str | None
+    weights: str | None
+    ignore_unseen: bool
+    data_dir: str | None
+    form: Mapping[str, Any]
+
+    def read(self, classifier: AnyClassifier, data: str, default: str = "test") -> tuple[Dataset, str]:
+        """Return the rows, encoded, and their name: ``all``, ``train`` or ``test``.
+
+        Without a choice of rows they are the `default` ones where the data have a split, and all elsewhere.
+        """
+        from milpbn.data import read_encodings
+
+        loaded = load_table(classifier, data, self.data_dir, self.form)
+        train_rows = None if loaded.entry is None else loaded.entry.train_rows
+        if train_rows is None and self.split in ("train", "test"):
+            raise InputError(
+                f"The data {data!r} have no split into training and test rows; leave out --split {self.split}."
+            )
+        rows = self.split or ("all" if train_rows is None else default)
+        frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[
+            rows
+        ]
+        samples = read_encodings(
+            replace(loaded, frame=frame),
+            classifier.variable_sets,
+            weights=self.weights,
+            ignore_unseen=self.ignore_unseen,
+        )
+        return samples, rows
+
+
+def load_table(
+    classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]
+) -> RawTable:
+    """Return the cells of a table for prediction, read as the training table was where the options do not say how."""
+    from milpbn.data.sources import load_source
+    from milpbn.network.classifier import form_of
+
+    names = [variable.name for variable in classifier.variables]
+    return load_source(data, data_dir, names, TextFormat.of(form).after(form_of(classifier)))
+
+
 #: Options of every verb that reads a table: how a text file is written.
 TEXT_FILES = options_of(TextFormat, na_values={"type": MISSING_VALUES, "multiple": True})
+#: Shared by all verbs that read tables, and by those that give rows to a classifier.
+(DATA_DIR,) = options_of(ReadingOptions, ["data_dir"], data_dir={"type": FOLDER})
+IGNORE_UNSEEN = flag(
+    "--ignore-unseen",
+    "Go on where a column has no value that occurs in the training data, as if it said nothing.",
+)
 
 
 def text_settings(**values: Any) -> dict[str, Any]:
@@ -85,6 +143,25 @@ text_options = option_group("Text files", "form", *TEXT_FILES)(text_settings)
 
 
 @option_group(
+    "Options",
+    "chosen",
+    option(
+        "--split",
+        click.Choice(["all", "train", "test"]),
+        "Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
+    ),
+    option("--weights", NAME, "Column of sample weights."),
+    IGNORE_UNSEEN,
+    DATA_DIR,
+    *(lambda _, add=add: add("Text files") for add in TEXT_FILES),  # in their own section of the help
+)
+def row_options(split: str | None, weights: str | None, ignore_unseen: bool, **values: Any) -> RowOptions:
+    """Gather the options of the rows for a classifier."""
+    data_dir = values.pop("data_dir")
+    return RowOptions(split, weights, ignore_unseen, data_dir, text_settings(**values))
+
+
+@option_group(
     "Table",
     "table",
     *options_of(
@@ -97,10 +174,10 @@ text_options = option_group("Text files", "form", *TEXT_FILES)(text_settings)
     ),
     option(
         "--split",
-        type=click.Choice(["train", "all"]),
+        click.Choice(["train", "all"]),
+        "Which rows to train on, where the catalog splits the data.",
         default="train",
         show_default=True,
-        help="Which rows to train on, where the catalog splits the data.",
     ),
     *TEXT_FILES,
 )

@@ -22,15 +22,9 @@ T = TypeVar("T")
 class Parsed(click.ParamType, Generic[T]):
     """A parameter type that parses its values with a function.
 
-    Parameters
-    ----------
-    name : str
-        Shown in the help, in capitals.
-    parse : callable
-        Takes the text and returns the value. The text of its ValueError continues a sentence that begins with the
-        text of the option: ``'x' is not an integer``.
-    complete : callable
-        What the shell completes, from `milpbn.cli.completion`.
+    The text of the function's ValueError continues a sentence that begins with the value: ``'x' is not an integer``.
+    `complete` is what the shell completes, from `milpbn.cli.completion`. The role of the path of a file is ``input`` if
+    the verb reads the file, ``output`` if it writes the file as a whole, and ``stream`` if it writes line by line.
     """
 
     def __init__(
@@ -38,8 +32,9 @@ class Parsed(click.ParamType, Generic[T]):
         name: str,
         parse: Callable[[str], T],
         complete: completion.Completer = completion.nothing,
+        role: str | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.role = name, role
         self._parse, self._complete = parse, complete
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
@@ -233,9 +228,11 @@ COUNT = Parsed("integer", parse_count)
 NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number), completion.words("cv"))
 COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count), completion.words("cv"))
 SIZE = Parsed("size", parse_size)
-FILE = Parsed("file", str, completion.files)
+FILE = Parsed("file", str, completion.files, "input")
+OUTPUT = Parsed("file", str, completion.files, "output")
+STREAM = Parsed("file", str, completion.files, "stream")
 FOLDER = Parsed("dir", str, completion.folders)
-DATA = Parsed("data", str, completion.tables)
+DATA = Parsed("data", str, completion.tables, "input")
 INSTANCE = Parsed("name", str, completion.instances)
 TEXT = Parsed("text", str)
 NAME = Parsed("name", str, completion.column)

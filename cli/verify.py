@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.report import say
-from milpbn.cli.sections import verb
+from milpbn.cli.search_options import MEMORY_LIMIT
+from milpbn.cli.sections import flag, option, options, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
@@ -34,17 +34,18 @@ UNCHECKED = (
 @verb(short_help="Check the proof of a result's bound.")
 @click.argument("result", type=FILE)
 @click.argument("data", type=DATA)
-@click.option(
-    "--certificate",
-    type=FILE,
-    help="The file that milpbn solve --certificate wrote in the same run; not needed if RESULT is that file.",
+@options(
+    option(
+        "--certificate",
+        FILE,
+        "The file that milpbn solve --certificate wrote in the same run; not needed if RESULT is that file.",
+    ),
+    flag(
+        "--exact",
+        "Check the certificate a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
+    ),
+    MEMORY_LIMIT,
 )
-@click.option(
-    "--exact",
-    is_flag=True,
-    help="Check the certificate a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
-)
-@memory_limit("Options")
 @table_options
 def verify(result: str, data: str, certificate: str | None, exact: bool, table: TableOptions) -> None:
     """Check that a certificate proves the bound of RESULT, a result.json, on DATA.
@@ -81,8 +82,8 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         # refuses a malformed file in a sentence.
         values = Result.read(result)
         read = Result.from_dict(values, f"The result {result!r}")
-    claim = read_claim(load_proof(result)[0] if values is None else values, "The certificate")
-    dataset = table.read(data, in_units=claim.score.needs_units).dataset("train")
+    score = read_claim(load_proof(result)[0], "The certificate").score if read is None else read.score
+    dataset = table.read(data, in_units=score.needs_units).dataset("train")
     say(describe(check(values, certificate or result, dataset), read))
     for line in dropped_lines(dataset.notes):
         say(line)
@@ -98,7 +99,9 @@ def describe(proved: Verification, result: Result | None) -> str:
     from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 
     # A search over some rows or parent sets proves nothing about the optima over all.
-    show_arcs = result is not None and proved.samples is None and proved.kept is None
+    arcs = []
+    if result is not None and proved.samples is None and proved.kept is None:
+        arcs = [f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"]
     over = "" if proved.kept is None else " of the kept parent sets"
     scope = among_lines(proved.among)
     scope += [] if proved.samples is None else [subset_line(proved.samples)]
@@ -120,11 +123,7 @@ def describe(proved: Verification, result: Result | None) -> str:
             *others,
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"fixed      {proved.deletions} parent sets excluded by reduced costs",
-            *(
-                [f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"]
-                if show_arcs
-                else []
-            ),
+            *arcs,
             *([] if result is None else _beside(result)),
             f"seconds    {proved.seconds:.2f}",
             UNCHECKED,

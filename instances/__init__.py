@@ -24,27 +24,19 @@ DEFAULT = "tic-tac-toe"
 
 @dataclass(frozen=True)
 class Instance:
-    """The origin of a problem, and the function that makes its data.
+    """The publication that defines a problem, a sentence about the rows, and the module that makes the data.
 
-    Attributes
-    ----------
-    source : str
-        The publication that defines it.
-    definition : str
-        One sentence about the rows.
-    function : str
-        Module of this package and function that make the data. They are imported when the data are wanted, so that
-        names do not wait for pandas.
+    The module is imported when the data are wanted, so that names do not wait for pandas.
     """
 
     source: str
     definition: str
-    function: str
+    module: str = "generate"
 
-    def build(self) -> pd.DataFrame:
+    def build(self, name: str) -> pd.DataFrame:
         """Return the data frame, the class in the last column."""
-        module, name = self.function.split(":")
-        return getattr(import_module(f"{__name__}.{module}"), name)()
+        module, name = import_module(f"{__name__}.{self.module}"), name.replace("-", "_")
+        return module.classic(name) if self.module == "scikit" else getattr(module, name)()
 
 
 _BREIMAN = "Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984"
@@ -54,61 +46,52 @@ _INSTANCES = {
     "corral": Instance(
         "John, Kohavi & Pfleger, Irrelevant features and the subset selection problem, ICML 1994",
         "(A0 and A1) or (B0 and B1); one irrelevant feature, one that agrees with the class in 3 rows of 4",
-        "generate:corral",
     ),
     "mofn-3-7-10": Instance(
         "Kohavi, Sommerfield & Dougherty, Data mining using MLC++, 1997",
         "at least 3 of the 7 bits Bit-2 to Bit-8 are set; all combinations of 10 bits",
-        "generate:mofn_3_7_10",
     ),
-    "monks-1": Instance(_THRUN, "a1 = a2 or a5 = 1; all combinations", "generate:monks_1"),
-    "monks-2": Instance(
-        _THRUN, "exactly two attributes have their first value; all combinations", "generate:monks_2"
-    ),
+    "monks-1": Instance(_THRUN, "a1 = a2 or a5 = 1; all combinations"),
+    "monks-2": Instance(_THRUN, "exactly two attributes have their first value; all combinations"),
     "monks-3": Instance(
         _THRUN,
         "(a5 = 3 and a4 = 1) or (a5 != 4 and a2 != 3); all combinations, without noise",
-        "generate:monks_3",
     ),
     "tic-tac-toe": Instance(
         "Aha, Incremental constructive induction, ML 1991",
         "all boards on which a game ends that x began; positive if x has won",
-        "generate:tic_tac_toe",
     ),
     "balance-scale": Instance(
         "Siegler, Three aspects of cognitive development, Cognitive Psychology 8, 1976",
         "the side with the larger weight times distance, or balanced; all combinations",
-        "generate:balance_scale",
     ),
     "led-7": Instance(
         f"{_BREIMAN}, pages 43-49",
         "digits on seven segments, each inverted with probability 0.1; a seeded sample",
-        "generate:led_7",
     ),
     "waveform-21": Instance(
         f"{_BREIMAN}, pages 49-55",
         "random mixtures of two of three triangular waves plus N(0, 1) noise; a seeded sample",
-        "generate:waveform_21",
     ),
     "iris": Instance(
         "Fisher, Annals of Eugenics 7, 1936, through scikit-learn",
         "lengths and widths of sepals and petals of three species",
-        "scikit:iris",
+        "scikit",
     ),
     "wine": Instance(
         "Forina et al., PARVUS, 1988, through scikit-learn",
         "chemical analyses of wines from three cultivars",
-        "scikit:wine",
+        "scikit",
     ),
     "breast-cancer": Instance(
         "Street, Wolberg & Mangasarian, SPIE 1905, 1993, through scikit-learn",
         "shapes of cell nuclei in benign and malignant tumours",
-        "scikit:breast_cancer",
+        "scikit",
     ),
     "digits": Instance(
         "Alpaydin & Kaynak, Cascading classifiers, Kybernetika 34, 1998, through scikit-learn",
         "handwritten digits as 8 x 8 grey values",
-        "scikit:digits",
+        "scikit",
     ),
 }
 
@@ -119,12 +102,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> pd.DataFrame:
-    """Return an instance as a data frame.
-
-    Parameters
-    ----------
-    name : str
-        One of `names`.
+    """Return an instance, one of `names`, as a data frame.
 
     Returns
     -------
@@ -137,16 +115,11 @@ def load(name: str) -> pd.DataFrame:
     InputError
         If there is no such instance.
     """
-    return _find(name).build()
+    return _find(name).build(name)
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return a description of an instance and its known optima.
-
-    Parameters
-    ----------
-    name : str
-        One of `names`.
+    """Return a description of an instance, one of `names`, and its known optima.
 
     Returns
     -------
@@ -162,7 +135,7 @@ def describe(name: str) -> dict[str, Any]:
         If there is no such instance.
     """
     instance = _find(name)
-    frame = instance.build()
+    frame = instance.build(name)
     features = frame.iloc[:, :-1]
     return {
         "name": name,

@@ -1,27 +1,26 @@
 """Bad inputs: each ends in one sentence that names the culprit, exit code 2, and no file written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_common import QUICK, run, toy_rows, write_csv
+from cli_common import QUICK, refused, toy_rows, write_csv
 
 # Files are named relative to the workshop, where the tests run.
 GOOD = ("solve", "toy.csv", *QUICK)
 
 
 @pytest.fixture(scope="module")
-def workshop(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bench(shop_folder, tmp_path_factory):
     """Return a folder with good files, and with bad ones that each differ from a good one in one thing."""
     folder = tmp_path_factory.mktemp("workshop")
-    shutil.copytree(shop, folder, dirs_exist_ok=True)
+    shutil.copytree(shop_folder, folder, dirs_exist_ok=True)
     (folder / "out").mkdir()
     (folder / "folder.csv").mkdir()
     _write_tables(folder)
@@ -29,6 +28,14 @@ def workshop(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     _write_documents(folder)
     _write_solutions(folder)
     return folder
+
+
+@pytest.fixture
+def workshop(bench, monkeypatch):
+    """Return that folder, as the current one."""
+    monkeypatch.chdir(bench)
+    monkeypatch.delenv("MILPBN_DATA", raising=False)
+    return bench
 
 
 def _write_tables(folder: Path) -> None:
@@ -142,248 +149,263 @@ def _write_solutions(folder: Path) -> None:
     (folder / "lonely.sol").write_text(solution)
 
 
-OPTIONS = {
-    "unknown option": (["solve", "--no-such-option"], "--no-such-option"),
-    "unknown verb": (["solves"], "solves"),
-    "missing argument": (["predict", "classifier.json"], "DATA"),
-    "surplus argument": ([*GOOD, "toy.csv"], "toy.csv"),
-    "option without its value": (["solve", "--p"], "--p"),
-    "unknown score": ([*GOOD, "--score", "best"], "'best'"),
-    "p out of range": ([*GOOD, "--p", "0.5"], "p must"),
-    "p is no number": ([*GOOD, "--p", "high"], "'--p'"),
-    "p is NaN": ([*GOOD, "--p", "nan"], "'--p'"),
-    "p and gamma": ([*GOOD, "--p", "0.9", "--gamma", "1"], "gamma"),
-    "p by validation and gamma": ([*GOOD, "--p", "cv", "--gamma", "1"], "--gamma"),
-    "p by validation without p": ([*GOOD, "--score", "mdl", "--p", "cv"], "mdl"),
-    "negative gamma": ([*GOOD, "--gamma", "-1"], "gamma"),
-    "infinite gamma": ([*GOOD, "--gamma", "inf"], "'--gamma'"),
-    "p for a generative score": ([*GOOD, "--score", "mdl", "--p", "0.9"], "mdl"),
-    "no parents": ([*GOOD, "--max-parents", "0"], "max_parents"),
-    "parents in words": ([*GOOD, "--max-parents", "two"], "'--max-parents'"),
-    "smoothing towards nothing": ([*GOOD, "--smoothing-towards", "prior"], "uniform, marginal or class"),
-    "smoothing of a generative score": (
-        [*GOOD, "--score", "bdeu", "--smoothing-towards", "class"],
-        "smoothing_towards goes with",
-    ),
-    "no smoothing": ([*GOOD, "--smoothing", "0"], "smoothing"),
-    "some sets": ([*GOOD, "--parent-sets", "some"], "'--parent-sets'"),
-    "no sample size": ([*GOOD, "--score", "bdeu", "--ess", "0"], "equivalent sample size"),
-    "penalty in words": ([*GOOD, "--penalty", "much"], "'much'"),
-    "hybrid of a generative score": ([*GOOD, "--score", "ll", "--hybrid", "1"], "hybrid"),
-    "leave-one-out of a penalised score": ([*GOOD, "--score", "mdl", "--leave-one-out"], "mdl"),
-    "leave-one-out with a penalty for the same": ([*GOOD, "--penalty", "bic", "--leave-one-out"], "bic"),
-    "leave-one-out of less than a sample": (
-        [*GOOD, "--select", "leave-one-out=no,yes", "--class-weights", "balanced"],
-        "multiply all weights",
-    ),
-    "AICc of few rows": (["solve", "tiny.csv", *QUICK, "--score", "aicc"], "AICc"),
-    "no time": ([*GOOD, "--time-limit", "0"], "time limit"),
-    "time in words": ([*GOOD, "--time-limit", "soon"], "'--time-limit'"),
-    "endless time": ([*GOOD, "--time-limit", "inf"], "'--time-limit'"),
-    "negative gap": ([*GOOD, "--gap-rel", "-1"], "relative gap"),
-    "no threads": ([*GOOD, "--threads", "0"], "threads"),
-    "half a thread": ([*GOOD, "--threads", "0.5"], "'--threads'"),
-    "negative seed": ([*GOOD, "--seed", "-1"], "seed"),
-    "unknown acyclicity": ([*GOOD, "--acyclicity", "magic"], "'magic'"),
-    "unknown backend": ([*GOOD, "--backend", "nope"], "'nope'"),
-    "unknown PuLP solver": ([*GOOD, "--backend", "pulp:nope"], "nope"),
-    "solver without licence": ([*GOOD, "--backend", "pulp:GUROBI_CMD"], "GUROBI_CMD"),
-    "unknown HiGHS option": ([*GOOD, "--solver-option", "nope=1"], "'nope'"),
-    "bad value of a HiGHS option": ([*GOOD, "--solver-option", "mip_max_nodes=x"], "'mip_max_nodes'"),
-    "unknown CBC option": ([*GOOD, "--backend", "cbc", "--solver-option", "nope=1"], "'nope'"),
-    "option without value": ([*GOOD, "--solver-option", "presolve"], "'presolve'"),
-    "option twice": ([*GOOD, "--solver-option", "a=1", "--solver-option", "a=2"], "'a'"),
-    "unknown split": ([*GOOD, "--split", "test"], "'--split'"),
-    "too many candidates": (["solve", "digits", *QUICK, "--max-parents", "20"], "--max-parents"),
-}
-
-DATA = {
-    "no such file": (["solve", "none.csv"], "'none.csv'"),
-    "no such name": (["solve", "nobody"], "'nobody'"),
-    "a folder": (["solve", "folder.csv"], "'folder.csv'"),
-    "empty file": (["solve", "empty.csv"], "'empty.csv'"),
-    "no rows": (["solve", "header.csv"], "'header.csv'"),
-    "ragged row": (["solve", "ragged.csv"], "Line 3"),
-    "column twice": (["solve", "twice.csv"], "'a'"),
-    "column without a name": (["solve", "unnamed.csv"], "Column 2"),
-    "one column": (["solve", "narrow.csv"], "'class'"),
-    "one class": (["solve", "one.csv"], "'good'"),
-    "continuous class": (["solve", "measured.csv"], "'length'"),
-    "open quote": (["solve", "quote.csv"], "'quote.csv'"),
-    "every row incomplete": (["solve", "holes.csv"], "'holes.csv'"),
-    "missing values refused": (["solve", "holes.csv", "--missing", "error"], "'a'"),
-    "unknown policy": (["solve", "holes.csv", "--missing", "ignore"], "'--missing'"),
-    "unknown ending": (["solve", "table.xls"], "'table.xls'"),
-    "Latin-1": (["solve", "latin.csv"], "'latin.csv'"),
-    "null character": (["solve", "null.csv"], "'null.csv'"),
-    "truncated gzip": (["solve", "cut.csv.gz"], "'cut.csv.gz'"),
-    "broken Parquet": (["solve", "broken.parquet"], "'broken.parquet'"),
-    "ARFF without rows": (["solve", "nothing.arff"], "'nothing.arff'"),
-    "ARFF with an undeclared value": (["solve", "value.arff"], "'w'"),
-    "broken ARFF": (["solve", "broken.arff"], "'broken.arff'"),
-    "empty target": ([*GOOD, "--target", ""], "'target' names ''"),
-    "unknown target": ([*GOOD, "--target", "label"], "'label'"),
-    "unknown continuous column": ([*GOOD, "--continuous", "c,zebra"], "'zebra'"),
-    "unknown nominal column": ([*GOOD, "--nominal", "zebra"], "'zebra'"),
-    "both kinds": ([*GOOD, "--continuous", "c", "--nominal", "c"], "'c'"),
-    "continuous text": ([*GOOD, "--continuous", "a"], "'a'"),
-    "open quote in a list": ([*GOOD, "--nominal", '"a'], "'--nominal'"),
-    "unknown weights": ([*GOOD, "--weights", "zebra"], "'zebra'"),
-    "negative weights": (["solve", "weights.csv", "--target", "class", "--weights", "w"], "'w'"),
-    "weights in words": ([*GOOD, "--weights", "a"], "'a'"),
-    "weight of no class": ([*GOOD, "--class-weights", "ugly=2"], "'ugly'"),
-    "no weight of a class": ([*GOOD, "--class-weights", "good=0"], "'good'"),
-    "class weights without weights": ([*GOOD, "--class-weights", "good"], "'--class-weights'"),
-    "class weighed twice": ([*GOOD, "--class-weights", "good=1,good=2"], "'good'"),
-    "no catalog": (["solve", "toy", "--data-dir", "out"], "catalog.json"),
-    "changed catalog file": (["solve", "toy", "--data-dir", "catalog"], "toy.csv.gz"),
-    "unknown instance": (["instances", "zebra"], "'zebra'"),
-    "info of nothing": (["info", "any.json"], "'any.json'"),
-    "info of damaged JSON": (["info", "cut.json"], "'cut.json'"),
-}
-
-STRUCTURES = {
-    "no start file": ([*GOOD, "--start", "none.txt"], "'none.txt'"),
-    "blank start file": ([*GOOD, "--start", "blank.txt"], "'blank.txt'"),
-    "start with an unknown variable": ([*GOOD, "--start", "unknown.txt"], "'zebra'"),
-    "cyclic start": ([*GOOD, "--start", "cycle.txt"], "cycle"),
-    "start with a loop": ([*GOOD, "--start", "self.txt"], "'a'"),
-    "line that is no arc": ([*GOOD, "--start", "noarc.txt"], "ine 2"),
-    "start with too many parents": ([*GOOD, "--start", "wide.txt"], "start"),
-    "start against a constraint": ([*GOOD, "--start", "arcs.txt", "--forbid", "class,a"], "start"),
-    "start without a structure": ([*GOOD, "--start", "any.json"], "'any.json'"),
-    "cyclic result as a start": ([*GOOD, "--start", "cyclic.json"], "'cyclic.json'"),
-    "structure of other variables": (["score", "unknown.txt", "toy.csv"], "'zebra'"),
-    "score by validation": (["score", "arcs.txt", "toy.csv", "--p", "cv"], "cv"),
-}
-
-
-def bound(*arguments: str) -> list[str]:
-    return ["score", "arcs.txt", "toy.csv", "--bound", *arguments]
-
-
-RESULTS = {
-    "no result": (bound("none.json"), "'none.json'"),
-    "result cut off": (bound("cut.json"), "'cut.json'"),
-    "result that is a list": (bound("list.json"), "'list.json'"),
-    "result that is another file": (bound("any.json"), "'any.json'"),
-    "result that lacks a key": (bound("keyless.json"), "'score'"),
-    "result with NaN": (bound("nan.json"), "NaN"),
-    "result without a bound": (bound("boundless.json"), "'boundless.json'"),
-    "result with an unknown reason": (bound("reason.json"), "lucky"),
-    "picture of nothing": (["plot", "none.json", "--output", "out/p.png"], "'none.json'"),
-    "picture of another kind": (["plot", "result.json", "--output", "out/p.doc"], "'out/p.doc'"),
-    "bound of other data": (["score", "arcs.txt", "other.csv", "--bound", "result.json"], "'toy'"),
-    "bound of another gamma": (bound("result.json", "--p", "0.9"), "gamma"),
-    "bound of another score": (bound("result.json", "--score", "sbm"), "name"),
-    "bound of other parents": (bound("result.json", "--max-parents", "3"), "max_parents"),
-}
-
-CLASSIFIERS = {
-    "no classifier": (["predict", "none.json", "toy.csv"], "'none.json'"),
-    "classifier that is a table": (["predict", "toy.csv", "toy.csv"], "'toy.csv'"),
-    "classifier of the future": (["predict", "future.json", "toy.csv"], "99"),
-    "classifier of another format": (["predict", "format.json", "toy.csv"], "'format.json'"),
-    "table that does not sum to one": (["evaluate", "sums.json", "toy.csv"], "'class'"),
-    "classifier without a table": (["evaluate", "tableless.json", "toy.csv"], "'a'"),
-    "variable without states": (["info", "stateless.json"], "'a'"),
-    "data without any feature": (["predict", "classifier.json", "part.csv"], "'a'"),
-    "data without known classes": (["evaluate", "classifier.json", "strangers.csv"], "'strangers'"),
-    "no split": (["evaluate", "classifier.json", "toy.csv", "--split", "test"], "--split test"),
-    "no weights to evaluate with": (
-        ["evaluate", "classifier.json", "toy.csv", "--weights", "zebra"],
-        "'zebra'",
-    ),
-}
-
-SOLUTIONS = {
-    "no solution": (["import", "none.sol", "--model", "model.lp"], "none.sol"),
-    "no sidecar": (["import", "lonely.sol"], "lonely.sol"),
-    "no solution, whatever the model": (["import", "none.sol"], "no solution file 'none.sol'"),
-    "output is the sidecar": (
-        ["import", "model.sol", "--output", "model.json"],
-        "--output 'model.json' would",
-    ),
-    "classifier is the model": (
-        ["import", "model.sol", "--classifier", "model.lp"],
-        "'model.lp' would overwrite",
-    ),
-    "no such model": (["import", "model.sol", "--model", "none.lp"], "none.json"),
-    "spoilt sidecar": (["import", "spoilt.sol"], "spoilt.json"),
-    "garbage": (["import", "garbage.sol"], "garbage.sol"),
-    "solution cut off": (["import", "cutoff.sol"], "cutoff.sol"),
-    "infeasible": (["import", "infeasible.sol"], "infeasible.sol"),
-    "solution of another model": (["import", "stranger.sol"], "stranger.sol"),
-    "half a parent set": (["import", "half.sol"], "half.sol"),
-    "variable without a parent set": (["import", "without.sol"], "without.sol"),
-    "two parent sets": (["import", "both.sol"], "both.sol"),
-    "other data": (["import", "model.sol", "--data", "other.csv"], "'other'"),
-    "bound below the score": (["import", "model.sol", "--bound", "-1e9"], "bound"),
-    "bound in words": (["import", "model.sol", "--bound", "tight"], "'--bound'"),
-}
-
-CONSTRAINTS = {
-    "unknown variable": ([*GOOD, "--require", "a,zebra"], "'zebra'"),
-    "loop": ([*GOOD, "--require", "a,a"], "'a'"),
-    "half an arc": ([*GOOD, "--forbid", "a"], "'--forbid'"),
-    "arc of three": ([*GOOD, "--forbid", "a,b,c"], "'--forbid'"),
-    "open quote in an arc": ([*GOOD, "--require", '"a,b'], "'--require'"),
-    "empty name": ([*GOOD, "--require", "a,"], "'--require'"),
-    "weight without a number": ([*GOOD, "--arc-weight", "a,b=big"], "'--arc-weight'"),
-    "infinite weight": ([*GOOD, "--arc-weight", "a,b=inf"], "'--arc-weight'"),
-    "weight without an equals sign": ([*GOOD, "--arc-weight", "a,b"], "'--arc-weight'"),
-    "variable in two tiers": ([*GOOD, "--tiers", "a,b;b"], "'b'"),
-    "negative child limit": ([*GOOD, "--max-children", "a=-1"], "'a'"),
-    "child limit in words": ([*GOOD, "--max-children", "few"], "'--max-children'"),
-    "fixed twice": ([*GOOD, "--fix", "a=b", "--fix", "a=c"], "'a'"),
-    "fixed without parents": ([*GOOD, "--fix", "a"], "'--fix'"),
-    "no constraint file": ([*GOOD, "--constraints", "none.json"], "'none.json'"),
-    "constraint file cut off": ([*GOOD, "--constraints", "cut.json"], "'cut.json'"),
-    "unknown constraint": ([*GOOD, "--constraints", "key.json"], "'requires'"),
-    "constraint of another form": ([*GOOD, "--constraints", "form.json"], "'required'"),
-    "count of another form": ([*GOOD, "--constraints", "count.json"], "'max_children'"),
-    "tiers twice": ([*GOOD, "--constraints", "tiers.json", "--tiers", "a;b"], "--tiers"),
-    "class arc without class parents": (
-        [*GOOD, "--require", "a,class", "--no-class-parents"],
-        "required arc a -> class",
-    ),
-}
-
-OUTPUTS = {
-    "no folder": ([*GOOD, "--output", "none/r.json"], "'none/r.json'"),
-    "output is a folder": ([*GOOD, "--output", "out"], "'out'"),
-    "output is the data": ([*GOOD, "--output", "toy.csv"], "'toy.csv'"),
-    "output is the file of constraints": (
-        [*GOOD, "--constraints", "tiers.json", "--output", "tiers.json"],
-        "--output 'tiers.json' would overwrite",
-    ),
-    "output is the start": ([*GOOD, "--start", "arcs.txt", "--output", "arcs.txt"], "'arcs.txt'"),
-    "two outputs in one": ([*GOOD, "--output", "out/x", "--classifier", "out/../out/x"], "--output"),
-    "no folder for the classifier": ([*GOOD, "--classifier", "none/c.json"], "--classifier"),
-    "no folder for the trace": ([*GOOD, "--trace", "none/t"], "--trace"),
-    "log is a folder": ([*GOOD, "--log", "out"], "--log"),
-    "path through a file": ([*GOOD, "--output", "toy.csv/r.json"], "--output"),
-    "export of another format": (["export", "toy.csv", "--output", "out/m.txt"], "'out/m.txt'"),
-    "export without a name": (["export", "toy.csv"], "--output"),
-    "export by validation": (["export", "toy.csv", "--output", "out/m.lp", "--p", "cv"], "cv"),
-    "export without time": (["export", "toy.csv", "--output", "out/m.lp", "--time-limit", "0"], "time limit"),
-    "export onto the data": (["export", "toy.csv", "--output", "toy.csv"], "'toy.csv'"),
-    "prediction onto the classifier": (
-        ["predict", "classifier.json", "toy.csv", "--output", "classifier.json"],
-        "'classifier.json'",
-    ),
-    "import without a folder": (["import", "model.sol", "--output", "none/r.json"], "'none/r.json'"),
-}
-
+#: Command lines, and what their sentences name. A plus sign stands for `GOOD`, and QUICK for `cli_common.QUICK`.
 CASES = {
-    **OPTIONS,
-    **DATA,
-    **STRUCTURES,
-    **RESULTS,
-    **CLASSIFIERS,
-    **SOLUTIONS,
-    **CONSTRAINTS,
-    **OUTPUTS,
+    # Options.
+    "solve --no-such-option": "--no-such-option",
+    "solves": "solves",
+    "predict classifier.json": "DATA",
+    "+ toy.csv": "toy.csv",
+    "solve --p": "--p",
+    "+ --score best": "'best'",
+    "+ --p 0.5": "p must",
+    "+ --p high": "'--p'",
+    "+ --p nan": "'--p'",
+    "+ --p 0.9 --gamma 1": "gamma",
+    "+ --p cv --gamma 1": "--gamma",
+    "+ --score mdl --p cv": "mdl",
+    "+ --gamma -1": "gamma",
+    "+ --gamma inf": "'--gamma'",
+    "+ --score mdl --p 0.9": "mdl",
+    "+ --max-parents 0": "max_parents",
+    "+ --max-parents two": "'--max-parents'",
+    "+ --smoothing-towards prior": "uniform, marginal or class",
+    "+ --score bdeu --smoothing-towards class": "smoothing_towards goes with",
+    "+ --smoothing 0": "smoothing",
+    "+ --parent-sets some": "'--parent-sets'",
+    "+ --score bdeu --ess 0": "equivalent sample size",
+    "+ --penalty much": "'much'",
+    "+ --score ll --hybrid 1": "hybrid",
+    "+ --score mdl --leave-one-out": "mdl",
+    "+ --penalty bic --leave-one-out": "bic",
+    "+ --select leave-one-out=no,yes --class-weights balanced": "multiply all weights",
+    "solve tiny.csv QUICK --score aicc": "AICc",
+    "+ --time-limit 0": "time limit",
+    "+ --time-limit soon": "'--time-limit'",
+    "+ --time-limit inf": "'--time-limit'",
+    "+ --gap-rel -1": "relative gap",
+    "+ --threads 0": "threads",
+    "+ --threads 0.5": "'--threads'",
+    "+ --seed -1": "seed",
+    "+ --acyclicity magic": "'magic'",
+    "+ --backend nope": "'nope'",
+    "+ --backend pulp:nope": "nope",
+    "+ --backend pulp:GUROBI_CMD": "GUROBI_CMD",
+    "+ --solver-option nope=1": "'nope'",
+    "+ --solver-option mip_max_nodes=x": "'mip_max_nodes'",
+    "+ --backend cbc --solver-option nope=1": "'nope'",
+    "+ --solver-option presolve": "'presolve'",
+    "+ --solver-option a=1 --solver-option a=2": "'a'",
+    "+ --split test": "'--split'",
+    "solve digits QUICK --max-parents 9": "--max-parents",
+    # Data.
+    "solve none.csv": "'none.csv'",
+    "solve nobody": "'nobody'",
+    "solve folder.csv": "'folder.csv'",
+    "solve empty.csv": "'empty.csv'",
+    "solve header.csv": "'header.csv'",
+    "solve ragged.csv": "Line 3",
+    "solve twice.csv": "'a'",
+    "solve unnamed.csv": "Column 2",
+    "solve narrow.csv": "'class'",
+    "solve one.csv": "'good'",
+    "solve measured.csv": "'length'",
+    "solve quote.csv": "'quote.csv'",
+    "solve holes.csv": "'holes.csv'",
+    "solve holes.csv --missing error": "'a'",
+    "solve holes.csv --missing ignore": "'--missing'",
+    "solve table.xls": "'table.xls'",
+    "solve latin.csv": "'latin.csv'",
+    "solve null.csv": "'null.csv'",
+    "solve cut.csv.gz": "'cut.csv.gz'",
+    "solve broken.parquet": "'broken.parquet'",
+    "solve nothing.arff": "'nothing.arff'",
+    "solve value.arff": "'w'",
+    "solve broken.arff": "'broken.arff'",
+    "+ --target ''": "'target' names ''",
+    "+ --target label": "'label'",
+    "+ --continuous c,zebra": "'zebra'",
+    "+ --nominal zebra": "'zebra'",
+    "+ --continuous c --nominal c": "'c'",
+    "+ --continuous a": "'a'",
+    "+ --nominal '\"a'": "'--nominal'",
+    "+ --weights zebra": "'zebra'",
+    "solve weights.csv --target class --weights w": "'w'",
+    "+ --weights a": "'a'",
+    "+ --class-weights ugly=2": "'ugly'",
+    "+ --class-weights good=0": "'good'",
+    "+ --class-weights good": "'--class-weights'",
+    "+ --class-weights good=1,good=2": "'good'",
+    "solve toy --data-dir out": "catalog.json",
+    "solve toy --data-dir catalog": "toy.csv.gz",
+    "instances zebra": "'zebra'",
+    "info any.json": "'any.json'",
+    "info cut.json": "'cut.json'",
+    # Structures.
+    "+ --start none.txt": "'none.txt'",
+    "+ --start blank.txt": "'blank.txt'",
+    "+ --start unknown.txt": "'zebra'",
+    "+ --start cycle.txt": "cycle",
+    "+ --start self.txt": "'a'",
+    "+ --start noarc.txt": "ine 2",
+    "+ --start wide.txt": "start",
+    "+ --start arcs.txt --forbid class,a": "start",
+    "+ --start any.json": "'any.json'",
+    "+ --start cyclic.json": "'cyclic.json'",
+    "score unknown.txt toy.csv": "'zebra'",
+    "score arcs.txt toy.csv --p cv": "cv",
+    # Results.
+    "score arcs.txt toy.csv --bound none.json": "'none.json'",
+    "score arcs.txt toy.csv --bound cut.json": "'cut.json'",
+    "score arcs.txt toy.csv --bound list.json": "'list.json'",
+    "score arcs.txt toy.csv --bound any.json": "'any.json'",
+    "score arcs.txt toy.csv --bound keyless.json": "'score'",
+    "score arcs.txt toy.csv --bound nan.json": "NaN",
+    "score arcs.txt toy.csv --bound boundless.json": "'boundless.json'",
+    "score arcs.txt toy.csv --bound reason.json": "lucky",
+    "plot none.json --output out/p.png": "'none.json'",
+    "plot result.json --output out/p.doc": "'out/p.doc'",
+    "score arcs.txt other.csv --bound result.json": "'toy'",
+    "score arcs.txt toy.csv --bound result.json --p 0.9": "gamma",
+    "score arcs.txt toy.csv --bound result.json --score sbm": "name",
+    "score arcs.txt toy.csv --bound result.json --max-parents 3": "max_parents",
+    # Classifiers.
+    "predict none.json toy.csv": "'none.json'",
+    "predict toy.csv toy.csv": "'toy.csv'",
+    "predict future.json toy.csv": "99",
+    "predict format.json toy.csv": "'format.json'",
+    "evaluate sums.json toy.csv": "'class'",
+    "evaluate tableless.json toy.csv": "'a'",
+    "info stateless.json": "'a'",
+    "predict classifier.json part.csv": "'a'",
+    "evaluate classifier.json strangers.csv": "'strangers'",
+    "evaluate classifier.json toy.csv --split test": "--split test",
+    "evaluate classifier.json toy.csv --weights zebra": "'zebra'",
+    # Solutions.
+    "import none.sol --model model.lp": "none.sol",
+    "import lonely.sol": "lonely.sol",
+    "import none.sol": "no solution file 'none.sol'",
+    "import model.sol --output model.json": "--output 'model.json' would",
+    "import model.sol --classifier model.lp": "'model.lp' would overwrite",
+    "import model.sol --model none.lp": "none.json",
+    "import spoilt.sol": "spoilt.json",
+    "import garbage.sol": "garbage.sol",
+    "import cutoff.sol": "cutoff.sol",
+    "import infeasible.sol": "infeasible.sol",
+    "import stranger.sol": "stranger.sol",
+    "import half.sol": "half.sol",
+    "import without.sol": "without.sol",
+    "import both.sol": "both.sol",
+    "import model.sol --data other.csv": "'other'",
+    "import model.sol --bound -1e9": "bound",
+    "import model.sol --bound tight": "'--bound'",
+    # Constraints.
+    "+ --require a,zebra": "'zebra'",
+    "+ --require a,a": "'a'",
+    "+ --forbid a": "'--forbid'",
+    "+ --forbid a,b,c": "'--forbid'",
+    "+ --require '\"a,b'": "'--require'",
+    "+ --require a,": "'--require'",
+    "+ --arc-weight a,b=big": "'--arc-weight'",
+    "+ --arc-weight a,b=inf": "'--arc-weight'",
+    "+ --arc-weight a,b": "'--arc-weight'",
+    "+ --tiers 'a,b;b'": "'b'",
+    "+ --max-children a=-1": "'a'",
+    "+ --max-children few": "'--max-children'",
+    "+ --fix a=b --fix a=c": "'a'",
+    "+ --fix a": "'--fix'",
+    "+ --constraints none.json": "'none.json'",
+    "+ --constraints cut.json": "'cut.json'",
+    "+ --constraints key.json": "'requires'",
+    "+ --constraints form.json": "'required'",
+    "+ --constraints count.json": "'max_children'",
+    "+ --constraints tiers.json --tiers 'a;b'": "--tiers",
+    "+ --require a,class --no-class-parents": "required arc a -> class",
+    # Outputs.
+    "+ --output none/r.json": "'none/r.json'",
+    "+ --output out": "'out'",
+    "+ --output toy.csv": "'toy.csv'",
+    "+ --constraints tiers.json --output tiers.json": "--output 'tiers.json' would overwrite",
+    "+ --start arcs.txt --output arcs.txt": "'arcs.txt'",
+    "+ --output out/x --classifier out/../out/x": "--output",
+    "+ --classifier none/c.json": "--classifier",
+    "+ --trace none/t": "--trace",
+    "+ --log out": "--log",
+    "+ --output toy.csv/r.json": "--output",
+    "export toy.csv --output out/m.txt": "'out/m.txt'",
+    "export toy.csv": "--output",
+    "export toy.csv --output out/m.lp --p cv": "cv",
+    "export toy.csv --output out/m.lp --time-limit 0": "time limit",
+    "export toy.csv --output toy.csv": "'toy.csv'",
+    "predict classifier.json toy.csv --output classifier.json": "'classifier.json'",
+    "import model.sol --output none/r.json": "'none/r.json'",
+    # Explanations, probabilities, comparisons, learners, conversions.
+    "explain classifier.json toy.csv --row 0": "rows 1 to 40",
+    "explain classifier.json toy.csv --row 41": "rows 1 to 40",
+    "explain classifier.json toy.csv --row 1 --label ugly": "'ugly' is not a class",
+    "explain classifier.json toy.csv --label good": "add --row K",
+    "explain classifier.json toy.csv --row 1 --gamma 1": "leave out --result and --gamma",
+    "explain classifier.json toy.csv --row 1 --weights a": "--weights changes no explanation of a single prediction",
+    "explain classifier.json toy.csv --seconds 3": "add --result",
+    "explain classifier.json toy.csv --gamma -1": "gamma must be a positive number",
+    "explain classifier.json toy.csv --shown 0": "--shown must be at least 1",
+    "explain classifier.json toy.csv --result none.json": "'none.json'",
+    "explain classifier.json toy.csv --output no/such/folder.json": "--output",
+    "explain classifier.json --row 1": "--row is about rows of data; add DATA",
+    "explain classifier.json --split test": "--split is about rows of data; add DATA",
+    "explain classifier.json --weights a": "--weights is about rows of data; add DATA",
+    "explain classifier.json --gamma 1": "--gamma is about rows of data; add DATA",
+    "query classifier.json --of nope": "There is no variable 'nope' in the classifier; it has 'a', 'b', 'c', 'class'.",
+    "query classifier.json --evidence class=ugly": "The class 'class' has no state 'ugly'; it has 'bad', 'good'.",
+    "query classifier.json --evidence a=x --evidence a=y": "--evidence is given twice for 'a'",
+    "query classifier.json --evidence a=x,a=y": "gives 'a' two values",
+    "query classifier.json --evidence a=": "has no value behind a=; leave out what is not known",
+    "query classifier.json --evidence a": "has no equals sign; write NAME=VALUE",
+    "query classifier.json --of a --mpe": "--of, --mpe and --sample are different questions",
+    "query classifier.json --sample 0": "--sample must be at least 1, got 0",
+    "query classifier.json --seed 1": "--seed is for --sample",
+    "query classifier.json --sample 1 --json": "--sample writes CSV",
+    "query classifier.json --sample 1 --seed -1": "random_state is a whole number from 0",
+    "query classifier.json --of a --evidence a=x": "already gives 'a' a value",
+    "compare instance:corral --learners nothing": "'nothing'",
+    "compare instance:corral --score sm": "--learners",
+    "compare instance:corral --p cv": "one gamma",
+    "compare instance:corral --test-share 1": "--test-share",
+    "compare instance:corral --output no/such/folder/x.json": "--output",
+    "compare instance:corral --set tan": "LEARNER.OPTION=VALUE",
+    "compare instance:corral --set tan.nothing=1": "--nothing",
+    "compare instance:corral --set tan.smoothing=x": "'x' is not a finite number",
+    "compare instance:corral --learners sm,svm --set tan.smoothing=1": "options for 'tan'",
+    "compare instance:corral --set sm.p=1": "no learner 'sm'",
+    "compare instance:corral --learners tan,svm --p 0.9": "Options of the score",
+    "compare instance:corral --learners tan,cll --p 0.9": "p belongs to the scores sm and sbm",
+    "compare instance:corral --max-parents 0": "max_parents",
+    "compare instance:corral --also nothing": "'nothing'",
+    "compare instance:corral --set tan.smoothing=-1": "smoothing must be",
+    "compare instance:corral --learners sm,parameters": "needs a structure",
+    "compare instance:corral --set tan.holdout=0.1": "holdout of tan changes nothing with penalty none",
+    "compare corral --set differentiable-tan.checkpoint=no/such/folder/x": "--set differentiable-tan.checkpoint",
+    "learn tan toy.csv -q --root nowhere": "nowhere",
+    "learn tan toy.csv -q --penalty mdl": "aicc",
+    "learn order toy.csv -q --order a,b": "order",
+    "learn exact toy.csv -q --score sm": "bdeu",
+    "learn naive-bayes toy.csv -q --smoothing -1": "smoothing",
+    "learn naive-bayes toy.csv -q --time-limit 0": "time limit",
+    "learn naive-bayes toy.csv -q --bound missing.json": "missing.json",
+    "learn naive-bayes toy.csv -q --output no/such/folder.json": "--output",
+    "learn tan toy.csv --holdout 0.3": "holdout of tan",
+    "learn tan-mm toy.csv --smoothing 2 --zero-probability 0.1": "smoothing of tan-mm",
+    "learn hill-climbing toy.csv --ess 2": "ess of hill-climbing changes nothing with score mdl",
+    "learn stochastic toy.csv --restarts -1": "at least 0",
+    "learn parameters toy.csv": "--structure-file",
+    "learn parameters toy.csv --structure-file toy.csv --output toy.csv": "would overwrite",
+    "convert toy.csv out/n.bif": "toy.csv' is not one of a network",
+    "convert classifier.json out/n.txt": "n.txt' is not one of a network; choose one of .json",
+    "convert classifier.json out/n.csv": "both files need endings of the same kind",
+    "convert classifier.json out/n.bif --target height": "has no variable 'height'",
+    "convert no.bif out/n.json": "Cannot read the network file",
+    "convert result.json out/n.bif": "result.json' is unusable",
+    "convert classifier.json classifier.json": "would overwrite",
 }
 
 
@@ -397,17 +419,11 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
 def refuse(workshop: Path, *arguments: str) -> str:
     """Run a bad command line and return its sentence, checked for form."""
     before = snapshot(workshop)
-    arguments = (*arguments, *_outputs(arguments))
-    done = run(*arguments)
-    errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
-    assert done.exit_code == 2, done.output
+    done = refused(*arguments, *_outputs(arguments))
     assert done.stdout == ""
-    assert len(errors) == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == errors[0]
-    assert errors[0].endswith((".", "?")), errors[0]
-    assert "Traceback" not in done.stderr
+    assert done.stderr.endswith((".\n", "?\n"))
     assert snapshot(workshop) == before
-    return errors[0]
+    return done.stderr.splitlines()[-1]
 
 
 def _outputs(arguments: tuple[str, ...]) -> list[str]:
@@ -422,19 +438,11 @@ def _outputs(arguments: tuple[str, ...]) -> list[str]:
     return [word for o in options if o not in arguments for word in (o, f"out/{o.strip('-')}")]
 
 
-def test_there_are_enough_bad_inputs() -> None:
-    assert len(CASES) >= 60
-    assert len(CASES) == sum(
-        map(len, (OPTIONS, DATA, STRUCTURES, RESULTS, CLASSIFIERS, SOLUTIONS, CONSTRAINTS, OUTPUTS))
-    )
-
-
-@pytest.mark.parametrize("case", list(CASES))
-def test_bad_input_ends_with_one_sentence(workshop: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
-    monkeypatch.chdir(workshop)
-    monkeypatch.delenv("MILPBN_DATA", raising=False)
-    arguments, culprit = CASES[case]
-    assert culprit in refuse(workshop, *arguments)
+@pytest.mark.parametrize("line", CASES)
+def test_bad_input_ends_with_one_sentence(workshop, line):
+    words = {"+": GOOD, "QUICK": QUICK}
+    arguments = [word for part in shlex.split(line) for word in words.get(part, [part])]
+    assert CASES[line] in refuse(workshop, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -463,10 +471,7 @@ def test_bad_input_ends_with_one_sentence(workshop: Path, monkeypatch: pytest.Mo
         ),
     ],
 )
-def test_conflicts_name_a_minimal_subset(
-    workshop: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], named: list[str], innocent: str
-) -> None:
-    monkeypatch.chdir(workshop)
+def test_conflicts_name_a_minimal_subset(workshop, options, named, innocent):
     sentence = refuse(workshop, *GOOD, *options)
     assert all(name in sentence for name in named)
     listed = sentence.partition(": ")[2].rpartition(". Drop")[0].partition(": ")[2]
@@ -476,9 +481,6 @@ def test_conflicts_name_a_minimal_subset(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission_is_refused(
-    workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(workshop)
+def test_a_folder_without_permission_is_refused(workshop, tmp_path):
     tmp_path.chmod(0o500)
     assert str(tmp_path) in refuse(workshop, *GOOD, "--output", str(tmp_path / "r.json"))

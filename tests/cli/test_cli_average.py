@@ -1,13 +1,11 @@
 """``--average`` on the command line: what is written, printed and refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 
 import pytest
-from cli_common import run, write_csv
+from cli_common import load, refused, run, succeed, write_csv
 
 THREE = ("--select", "p=.6,.9 max-parents=1,2 discretise=mdl,quantile:3", "--average", "3")
 
@@ -26,13 +24,14 @@ def shop(tmp_path_factory):
     ]
     write_csv(folder / "t.csv", rows, "one,two,three,class")
     files = ("--output", folder / "r.json", "--classifier", folder / "a.json")
-    done = run("solve", folder / "t.csv", *THREE, *files, "--certificate", folder / "p.npz", "--threads", 1)
-    assert done.exit_code == 0, done.output
+    done = succeed(
+        "solve", folder / "t.csv", *THREE, *files, "--certificate", folder / "p.npz", "--threads", 1
+    )
     (folder / "solved.txt").write_text(done.stdout)
     return folder
 
 
-def test_solve_and_info_say_what_the_numbers_are_of(shop) -> None:
+def test_solve_and_info_say_what_the_numbers_are_of(shop):
     said = "classifier average of 3 networks; score, bound, gap and certificate are of the first"
     assert said in (shop / "solved.txt").read_text()
     assert said in run("info", shop / "r.json").stdout
@@ -40,15 +39,14 @@ def test_solve_and_info_say_what_the_numbers_are_of(shop) -> None:
     assert "average     of 3 networks with equal weights" in shown
     assert shown.count("gap         ") == shown.count("score       sm, gamma = ") == 3
     assert "network     3" in shown
-    document = json.loads((shop / "r.json").read_text())
+    document = load(shop / "r.json")
     assert document["average"] == {"asked": 3, "networks": 3, "interrupted": False, "note": ""}
-    first = json.loads((shop / "a.json").read_text())["members"][0]
+    first = load(shop / "a.json")["members"][0]
     assert first["structure"] == document["structure"]
 
 
-def test_predict_and_evaluate_take_it(shop) -> None:
-    done = run("predict", shop / "a.json", shop / "t.csv", "--proba", "-q")
-    assert done.exit_code == 0
+def test_predict_and_evaluate_take_it(shop):
+    done = succeed("predict", shop / "a.json", shop / "t.csv", "--proba", "-q")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 60
     for row in rows:
@@ -60,6 +58,14 @@ def test_predict_and_evaluate_take_it(shop) -> None:
     right = sum(row["class"] == label for row, label in zip(rows, truth, strict=True))
     assert figures["accuracy"] == pytest.approx(right / 60)
     assert "classifier   average of 3 networks" in run("evaluate", shop / "a.json", shop / "t.csv").stdout
+
+
+FILES = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json", "PROOF": "p.npz"}
+
+
+def words_of(line, shop, tmp_path):
+    """Return the words of a command line, with paths in the places of names in capitals."""
+    return [shop / FILES[w] if w in FILES else w.replace("OUT", f"{tmp_path}/o") for w in line.split()]
 
 
 #: What the verbs that the help of --average names do with the file, and the words of that help.
@@ -85,23 +91,20 @@ USES = {
 
 
 @pytest.mark.parametrize("said", USES)
-def test_the_help_says_who_takes_it(shop, tmp_path, said) -> None:
+def test_the_help_says_who_takes_it(shop, tmp_path, said):
     assert said in " ".join(run("solve", "--help").stdout.split())
-    places = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json"}
     for line in USES[said]:
-        words = [shop / places[w] if w in places else w.replace("OUT", f"{tmp_path}/o") for w in line.split()]
-        assert run(*words).exit_code == (2 if "refuse" in said else 0), line
+        (refused if "refuse" in said else succeed)(*words_of(line, shop, tmp_path))
 
 
-def test_plot_draws_the_first(shop, tmp_path) -> None:
+def test_plot_draws_the_first(shop, tmp_path):
     for file in ("a.json", "r.json"):
-        done = run("plot", "network", shop / file, "--output", tmp_path / f"{file}.svg")
-        assert done.exit_code == 0
+        succeed("plot", "network", shop / file, "--output", tmp_path / f"{file}.svg")
     drawn = [(tmp_path / f"{file}.svg").read_text().count("<title>") for file in ("a.json", "r.json")]
     assert drawn[0] == drawn[1]
 
 
-def test_unknown_values_are_counted_once(shop, tmp_path) -> None:
+def test_unknown_values_are_counted_once(shop, tmp_path):
     text = (shop / "t.csv").read_text().replace(",x,", ",z,", 2)
     (tmp_path / "new.csv").write_text(text)
     done = run("evaluate", shop / "a.json", tmp_path / "new.csv")
@@ -109,53 +112,39 @@ def test_unknown_values_are_counted_once(shop, tmp_path) -> None:
     assert done.stderr.count("never saw") == 1
 
 
-def test_verify_checks_the_first(shop) -> None:
+def test_verify_checks_the_first(shop):
     from milpbn.claims.result import Result
 
     how = Result.load(shop / "r.json").selection.options["discretise"]
     proof = ("--certificate", shop / "p.npz")
-    done = run("verify", shop / "r.json", shop / "t.csv", "--discretise", how, *proof)
-    assert done.exit_code == 0
-    assert (
-        "selection  8 settings: the score is the one with the best stated figures; the figures" in done.stdout
-    )
-    assert (
-        "average    3 networks: only the first, which is the structure of the result, is checked"
-        in done.stdout
-    )
+    done = succeed("verify", shop / "r.json", shop / "t.csv", "--discretise", how, *proof)
+    settings = "selection  8 settings: the score is the one with the best stated figures; the figures"
+    networks = "average    3 networks: only the first, which is the structure of the result, is checked"
+    assert settings in done.stdout
+    assert networks in done.stdout
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("predict", "AVERAGE", "TABLE", "--joint"), "has no joint probabilities; leave out --joint"),
-        (
-            ("precision", "AVERAGE", "TABLE"),
-            "solve without --average for a single network",
-        ),
-        (("score", "AVERAGE", "TABLE"), "give the result of the run (--output)"),
-        (("score", "RESULT", "TABLE", "--bound", "AVERAGE"), "give the file that --output wrote"),
-        (("solve", "TABLE", "--start", "AVERAGE", "-q"), "give the result of the run (--output)"),
-        (("export", "TABLE", "--start", "AVERAGE", "--output", "OUT.lp"), "give the result of the run"),
-        (("verify", "AVERAGE", "TABLE", "--certificate", "PROOF"), "give the file that --output wrote"),
-        (("plot", "AVERAGE", "--output", "OUT.png"), "give the file that --output wrote"),
+        ("predict AVERAGE TABLE --joint", "has no joint probabilities; leave out --joint"),
+        ("precision AVERAGE TABLE", "solve without --average for a single network"),
+        ("score AVERAGE TABLE", "give the result of the run (--output)"),
+        ("score RESULT TABLE --bound AVERAGE", "give the file that --output wrote"),
+        ("solve TABLE --start AVERAGE -q", "give the result of the run (--output)"),
+        ("export TABLE --start AVERAGE --output OUT.lp", "give the result of the run"),
+        ("verify AVERAGE TABLE --certificate PROOF", "give the file that --output wrote"),
+        ("plot AVERAGE --output OUT.png", "give the file that --output wrote"),
     ],
 )
-def test_verbs_that_need_one_network_refuse_it(shop, tmp_path, words, sentence) -> None:
-    places = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json", "PROOF": "p.npz"}
-    given = [
-        shop / places[word] if word in places else word.replace("OUT", str(tmp_path / "o")) for word in words
-    ]
-    done = run(*given)
-    assert done.exit_code == 2
+def test_verbs_that_need_one_network_refuse_it(shop, tmp_path, words, sentence):
+    done = refused(*words_of(words, shop, tmp_path))
     assert sentence in done.stderr
     assert "a.json" in done.stderr
 
 
-def test_refusals(shop) -> None:
-    done = run("solve", shop / "t.csv", "--average", 3)
-    assert done.exit_code == 2
+def test_refusals(shop):
+    done = refused("solve", shop / "t.csv", "--average", 3)
     assert "add --recipe, --select, --p cv or --max-parents cv" in done.stderr
-    done = run("solve", shop / "t.csv", "--select", "p=.6,.9", "--average", 0)
-    assert done.exit_code == 2
+    done = refused("solve", shop / "t.csv", "--select", "p=.6,.9", "--average", 0)
     assert "must be at least 1, got 0" in done.stderr

@@ -1,7 +1,5 @@
 """A search that SIGTERM stops goes on by the same command, and its certificate verifies."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal
@@ -10,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_common import run, write_csv
+from cli_common import load, refused, succeed, write_csv
 from running import random_data
 
 from milpbn.util.checkpoints import load_checkpoint
@@ -26,7 +24,7 @@ def table(folder: Path, seed: int = 1) -> Path:
     return write_csv(folder / "table.csv", rows, ",".join(data.names))
 
 
-def test_a_search_that_sigterm_stops_goes_on(tmp_path: Path) -> None:
+def test_a_search_that_sigterm_stops_goes_on(tmp_path):
     output, proof, state = tmp_path / "result.json", tmp_path / "proof.npz", tmp_path / "state.npz"
     command = ["solve", table(tmp_path), "--p", "0.9", "--threads", "1", "--checkpoint", state]
     command += ["--output", output, "--certificate", proof, "--trace", tmp_path / "trace.jsonl"]
@@ -41,35 +39,28 @@ def test_a_search_that_sigterm_stops_goes_on(tmp_path: Path) -> None:
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
     assert "Traceback" not in stderr
-    first, found = json.loads(output.read_text()), load_checkpoint(state, "search", 2**30)
+    first, found = load(output), load_checkpoint(state, "search", 2**30)
     assert found is not None
     assert first["status"]["limit"] == "user"
 
-    done = run(*command, "--resume", "--threads", "2")
-    assert done.exit_code == 0, done.output
-    assert "Going on from the checkpoint" in done.output
-    result = json.loads(output.read_text())
+    assert "Going on from the checkpoint" in succeed(*command, "--resume", "--threads", "2").output
+    result = load(output)
     assert result["status"]["reason"] == "optimal"
     assert result["seconds"]["total"] > first["seconds"]["total"]
     lines = [json.loads(text) for text in (tmp_path / "trace.jsonl").read_text().splitlines()]
     assert [[x["seconds"], x["incumbent"], x["bound"]] for x in lines][-1] == result["trace"][-1]
     assert lines[0]["seconds"] == first["trace"][0][0]
-    verified = run("verify", output, tmp_path / "table.csv", "--certificate", proof)
-    assert verified.exit_code == 0, verified.output
+    succeed("verify", output, tmp_path / "table.csv", "--certificate", proof)
 
 
-def test_a_checkpoint_of_other_data_ends_with_2(tmp_path: Path) -> None:
+def test_a_checkpoint_of_other_data_ends_with_2(tmp_path):
     state = tmp_path / "state.npz"
     command = ("--p", "0.9", "--threads", "1", "--checkpoint", state, "-q")
-    assert run("solve", table(tmp_path), *command, "--time-limit", "0.5").exit_code == 0
+    succeed("solve", table(tmp_path), *command, "--time-limit", "0.5")
     content = state.read_bytes()
-    refused = run("solve", table(tmp_path, seed=2), *command)
-    assert refused.exit_code == 2
-    assert "belongs to a search on other data; name another file" in refused.output
-    taken = run("solve", table(tmp_path), *command, "--output", state)
-    assert taken.exit_code == 2
-    assert "would overwrite" in taken.output
-    absent = run("solve", table(tmp_path), "--checkpoint", tmp_path / "no.npz", "--resume", "-q")
-    assert absent.exit_code == 2
+    done = refused("solve", table(tmp_path, seed=2), *command)
+    assert "belongs to a search on other data; name another file" in done.output
+    assert "would overwrite" in refused("solve", table(tmp_path), *command, "--output", state).output
+    absent = refused("solve", table(tmp_path), "--checkpoint", tmp_path / "no.npz", "--resume", "-q")
     assert "There is no checkpoint" in absent.output
     assert state.read_bytes() == content

@@ -1,7 +1,5 @@
 """Every number and word of a result: ``verify`` refuses a false one, unless it is listed as one that is not checked."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -10,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_common import run, toy_rows, write_csv
+from cli_common import load, refused, run, succeed, toy_rows, write_csv
 
 from milpbn.certificate.format import load_proof, save_certificate
 from milpbn.certificate.verify.claim import KEYS
 from milpbn.claims.reasons import Reason
+from milpbn.cli.table_options import TableOptions
 
 #: Runs whose results are changed: their options beside p.
 RUNS = {
@@ -33,15 +32,27 @@ NOT_CLAIMS = re.compile(
 )
 
 
+@pytest.fixture(autouse=True)
+def one_reading(monkeypatch):
+    """Let all runs of `verify` share the table, which is the same in all of them."""
+    read, tables = TableOptions.read, {}
+
+    def read_once(self, source, *, in_units=False):
+        if (source, in_units) not in tables:
+            tables[source, in_units] = read(self, source, in_units=in_units)
+        return tables[source, in_units]
+
+    monkeypatch.setattr(TableOptions, "read", read_once)
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with a table, and a result and a certificate of every run."""
     folder = tmp_path_factory.mktemp("claims")
     write_csv(folder / "toy.csv", toy_rows(count=80))
     for name, options in RUNS.items():
         files = ["--output", folder / f"{name}.json", "--certificate", folder / f"{name}.npz"]
-        done = run("solve", folder / "toy.csv", "--threads", 1, *options, *files)
-        assert done.exit_code == 0, done.output
+        succeed("solve", folder / "toy.csv", "--threads", 1, *options, *files)
     return folder
 
 
@@ -127,13 +138,10 @@ def shown(output: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(
-    folder: Path, name: str, tmp_path: Path
-) -> None:
-    document = json.loads((folder / f"{name}.json").read_text())
+def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(folder, name, tmp_path):
+    document = load(folder / f"{name}.json")
     table, proof = folder / "toy.csv", ["--certificate", folder / f"{name}.npz"]
-    honest = run("verify", folder / f"{name}.json", table, *proof)
-    assert honest.exit_code == 0, honest.output
+    honest = succeed("verify", folder / f"{name}.json", table, *proof)
     target = tmp_path / "r.json"
     refusals, accepted = 0, []
     for path in leaves(document):
@@ -168,16 +176,16 @@ def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(
 
 
 @pytest.mark.parametrize("name", ["optimal", "subset-limited", "screened"])
-def test_every_value_of_a_header_is_checked_or_listed_as_unchecked(
-    folder: Path, name: str, tmp_path: Path
-) -> None:
+def test_every_value_of_a_header_is_checked_or_listed_as_unchecked(folder, name, tmp_path):
     """Certificates whose header is false although their hash is right are refused."""
     header, arrays = load_proof(folder / f"{name}.npz")
     target = tmp_path / "c.npz"
     honest = run("verify", folder / f"{name}.npz", folder / "toy.csv")
     accepted = set()
     for path in leaves(header):
-        for value in false_values(header, path):
+        values = false_values(header, path)
+        # All values in one run, and where the others have numbers of their own; one value elsewhere.
+        for value in values if name == "optimal" or path[0] in ("subset", "screened") else values[:1]:
             save_certificate(target, replaced(header, path, value), arrays)
             done = run("verify", target, folder / "toy.csv")
             assert done.exit_code in (0, 2), (path, value, done.output)
@@ -208,9 +216,9 @@ def test_every_value_of_a_header_is_checked_or_listed_as_unchecked(
     assert {name for name in accepted if not re.match(r"(score|structure)\.", name)} <= names
 
 
-def test_a_subsets_result_with_a_bound_for_all_rows_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_subsets_result_with_a_bound_for_all_rows_is_refused(folder, tmp_path):
     """The bound of a subset says nothing about all rows: verify and info refuse a bound for all rows beside it."""
-    document = json.loads((folder / "subset.json").read_text())
+    document = load(folder / "subset.json")
     score = document["objective"]
     forged = {**document, "bound": score, "status": {"reason": "optimal", "limit": None, "detail": ""}}
     forged["gap"] = dict.fromkeys(document["gap"], 0.0)
@@ -220,19 +228,17 @@ def test_a_subsets_result_with_a_bound_for_all_rows_is_refused(folder: Path, tmp
         ["info", tmp_path / "r.json"],
         ["score", tmp_path / "r.json", folder / "toy.csv", "--bound", tmp_path / "r.json"],
     ):
-        done = run(*arguments)
-        assert done.exit_code == 2
-        assert "only a subset was searched" in done.stderr
+        assert "only a subset was searched" in refused(*arguments).stderr
 
 
-def test_info_attributes_the_bound_to_the_file(folder: Path) -> None:
+def test_info_attributes_the_bound_to_the_file(folder):
     done = run("info", folder / "optimal.json")
     assert "(the file says certified; milpbn verify checks it with the certificate)" in done.stdout
     done = run("info", folder / "subset.json")
     assert "(the file says certified; milpbn verify checks it with the certificate), gap" in done.stdout
 
 
-def test_every_key_is_in_the_table_of_the_docs() -> None:
+def test_every_key_is_in_the_table_of_the_docs():
     text = (Path(__file__).parents[2] / "docs" / "numbers.md").read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     named = {key.split(".")[0] for row in rows for key in re.findall(r"`([^`]+)`", row.split("|")[1])}

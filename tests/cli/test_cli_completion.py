@@ -1,7 +1,6 @@
 """Shell completion, as the page on installation describes it."""
 
-from __future__ import annotations
-
+import gzip
 import json
 import os
 import re
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from milpbn import instances
 from milpbn.cli.app import app
@@ -64,7 +64,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize("shell", AROUND)
-def test_the_line_of_the_page_makes_the_shell_complete(shell: str, tmp_path: Path) -> None:
+def test_the_line_of_the_page_makes_the_shell_complete(shell, tmp_path):
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     (line,) = re.findall(rf"^.*={shell}_source.*$", PAGE.read_text(encoding="utf-8"), re.M)
@@ -90,7 +90,7 @@ def parameters() -> Iterator[tuple[str, click.Command, click.Parameter]]:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path, monkeypatch):
     """Return the current folder: it has a table, and a classifier of its variables."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("MILPBN_DATA", raising=False)
@@ -116,7 +116,7 @@ def kind_of(command: click.Command, parameter: click.Parameter) -> str:
     return {"file": "files", "dir": "folders", "plain": "words"}[types.pop()] if types else "nothing"
 
 
-def test_every_parameter_completes_what_this_file_says(folder: Path) -> None:
+def test_every_parameter_completes_what_this_file_says(folder):
     for verb, command, parameter in parameters():
         name = parameter.opts[0]
         expected = KIND_OF.get(verb + name, KIND_OF.get(name, "not in this file: add it to KINDS"))
@@ -124,7 +124,7 @@ def test_every_parameter_completes_what_this_file_says(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
-def test_every_option_of_a_learner_completes_what_this_file_says(learner: str, folder: Path) -> None:
+def test_every_option_of_a_learner_completes_what_this_file_says(learner, folder):
     kinds = {name: kind for kind, names in OF_LEARNERS.items() for name in names.split()}
     command = app.commands["learn"].get_command(None, learner)  # type: ignore[attr-defined]
     own = {f"--{field.rstrip('_').replace('_', '-')}" for field in get_learner(learner).__dataclass_fields__}
@@ -144,7 +144,7 @@ def offered(command: str, name: str) -> list[str]:
     return [item.value for item in parameter.shell_complete(click.Context(app.commands[command]), "")]
 
 
-def test_words_are_those_that_are_accepted() -> None:
+def test_words_are_those_that_are_accepted():
     """Completion must be fast, so it does not import what knows these words."""
     backends = [name for name in engine_names() if not name.startswith("pulp:")]
     assert [i.value for i in BACKEND.shell_complete(None, None, "")] == ["auto", *backends]  # type: ignore[arg-type]
@@ -156,27 +156,17 @@ def test_words_are_those_that_are_accepted() -> None:
     )
 
 
-def complete(line: str, *, folder: Path | None = None, **environment: str) -> list[str]:
-    """Return what a shell gets for the end of a command line: kinds and values."""
-    words = line.split(" ")
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", "from milpbn.cli import main; main()"],
-        env={
-            **os.environ,
-            "_MILPBN_COMPLETE": "zsh_complete",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(words) - 1),
-            **environment,
-        },
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def answer(**environment: str) -> str:
+    """Return what a shell gets."""
+    done = CliRunner().invoke(app, [], env=environment, prog_name="milpbn")
     assert done.stderr == ""
-    lines = done.stdout.splitlines()
-    if environment.get("_MILPBN_COMPLETE") == "bash_complete":
-        return lines
+    return done.stdout
+
+
+def complete(line: str, **environment: str) -> list[str]:
+    """Return what zsh gets for the end of a command line: kinds and values."""
+    words = {"COMP_WORDS": f"milpbn {line}", "COMP_CWORD": str(line.count(" ") + 1)}
+    lines = answer(_MILPBN_COMPLETE="zsh_complete", **words, **environment).splitlines()
     return [f"{kind},{value}" for kind, value in zip(lines[::3], lines[1::3], strict=False)]
 
 
@@ -205,52 +195,44 @@ def complete(line: str, *, folder: Path | None = None, **environment: str) -> li
         ("solve none.csv --drop ", []),
     ],
 )
-def test_a_shell_gets(line: str, expected: list[str], folder: Path) -> None:
-    assert complete(f"milpbn {line}", folder=folder) == expected
+def test_a_shell_gets(line, expected, folder):
+    assert complete(line) == expected
 
 
-def test_entries_of_the_catalog_are_completed(folder: Path) -> None:
+def test_entries_of_the_catalog_are_completed(folder):
     (folder / "catalog.json").write_text('{"letter": {}}')
-    (folder / "letter.csv").write_text("u,v\n1,2\n")
-    subprocess.run(["gzip", "letter.csv"], check=True, cwd=folder)
-    options = f"milpbn solve --data-dir {folder}"
+    (folder / "letter.csv.gz").write_bytes(gzip.compress(b"u,v\n1,2\n"))
+    options = f"solve --data-dir {folder}"
     assert complete(f"{options} le") == ["file,le", "plain,led-7", "plain,letter"]
     assert complete(f"{options} letter --drop ") == ["plain,u", "plain,v"]
-    assert complete("milpbn solve let", MILPBN_DATA=str(folder)) == ["file,let", "plain,letter"]
+    assert complete("solve let", MILPBN_DATA=str(folder)) == ["file,let", "plain,letter"]
 
 
 @pytest.mark.parametrize("damaged", ["catalog.json", "classifier.json", "table.csv.gz"])
-def test_a_damaged_file_shows_nothing(damaged: str, folder: Path) -> None:
+def test_a_damaged_file_shows_nothing(damaged, folder):
     (folder / "table.csv").unlink()
     (folder / damaged).write_text('{"variables": [7')
-    environment = {"MILPBN_DATA": str(folder), "folder": folder}
-    assert complete("milpbn solve x", **environment) == ["file,x"]  # type: ignore[arg-type]
+    assert complete("solve x", MILPBN_DATA=str(folder)) == ["file,x"]
     if damaged != "catalog.json":
-        assert complete(f"milpbn evaluate {damaged} --weights ", **environment) == []  # type: ignore[arg-type]
+        assert complete(f"evaluate {damaged} --weights ", MILPBN_DATA=str(folder)) == []
 
 
-def test_completion_imports_nothing_heavy(folder: Path) -> None:
-    code = (
-        "import sys\nfrom milpbn.cli.app import app\n"
-        "app.run([])\n"
-        "print([m for m in ('pandas', 'numba', 'scipy', 'sklearn') if m in sys.modules])"
-    )
-    for line in ("solve t", "solve table.csv --drop ", "solve --backend ", "compare --learners "):
-        words = f"milpbn {line}"
-        environment = {
-            "_MILPBN_COMPLETE": "bash_complete",
-            "COMP_WORDS": words,
-            "COMP_CWORD": str(words.count(" ")),
-        }
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code],
-            capture_output=True,
-            text=True,
-            check=True,
-            cwd=folder,
-            env={**os.environ, **environment},
-        )
-        assert done.stdout.splitlines()[-1] == "[]"
+def test_completion_in_a_process_of_its_own_imports_nothing_heavy(folder):
+    code = """
+import os, sys
+from milpbn.cli.app import app
+for line in ("solve t", "solve table.csv --drop ", "solve --backend ", "compare --learners "):
+    os.environ |= {"COMP_WORDS": f"milpbn {line}", "COMP_CWORD": str(line.count(" ") + 1)}
+    app.run([])
+    print([m for m in ("pandas", "numba", "scipy", "sklearn") if m in sys.modules])
+"""
+    environment = {**os.environ, "_MILPBN_COMPLETE": "bash_complete"}
+    command = [sys.executable, "-P", "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    lines = done.stdout.splitlines()
+    assert done.stderr == ""
+    assert {"file,t", "plain,class", "plain,native", "plain,sm"} <= {*lines}
+    assert lines.count("[]") == 4
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
@@ -268,19 +250,20 @@ def test_completion_imports_nothing_heavy(folder: Path) -> None:
         (["solve", "ta"], []),
     ],
 )
-def test_bash_inserts(words: list[str], expected: list[str], folder: Path) -> None:
+def test_bash_inserts(words, expected, folder):
     """The function that bash calls, with the words as bash splits them; an empty answer leaves files to bash."""
-    script = (
-        'milpbn() { "$PYTHON" -P -c "from milpbn.cli import main; main()"; }; export -f milpbn\n'
-        'eval "$(_MILPBN_COMPLETE=bash_source milpbn | sed "s/env COMP/COMP/")"\n'
-        'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _milpbn_completion milpbn 2>/dev/null\n'
-        '[ ${#COMPREPLY[@]} = 0 ] || printf "%s\\n" "${COMPREPLY[@]}"'
-    )
-    done = subprocess.run(
-        ["bash", "-c", script, "bash", "milpbn", *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        env={**os.environ, "PYTHON": sys.executable},
-    )
+    function = answer(_MILPBN_COMPLETE="bash_source")
+    (folder / "function.sh").write_text(function.replace("env COMP", "COMP"))
+    (folder / "answer").touch()
+    script = """
+milpbn() { printf %s "$COMP_WORDS" > words; printf %s "$COMP_CWORD" > place; cat answer; }
+source ./function.sh
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _milpbn_completion milpbn 2>/dev/null
+[ ${#COMPREPLY[@]} = 0 ] || printf "%s\n" "${COMPREPLY[@]}"
+"""
+    command = ["bash", "-c", script, "bash", "milpbn", *words]
+    subprocess.run(command, check=True)  # writes what milpbn is asked
+    asked = {"COMP_WORDS": (folder / "words").read_text(), "COMP_CWORD": (folder / "place").read_text()}
+    (folder / "answer").write_text(answer(_MILPBN_COMPLETE="bash_complete", **asked))
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == expected

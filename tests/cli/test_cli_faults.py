@@ -3,9 +3,6 @@
 Each ends in a sentence. A search also shows its incumbent and its bound.
 """
 
-from __future__ import annotations
-
-import json
 import os
 import re
 import shutil
@@ -15,14 +12,13 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 import pulp
 import pytest
-from cli_common import QUICK, run, toy_rows, write_csv
+from cli_common import QUICK, load, outputs, run, toy_rows, write_csv
 
 from milpbn.errors import InputError
 from milpbn.solvers.registry import find_solver
@@ -47,7 +43,7 @@ def require_solver(name: str) -> None:
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> Path:
+def table(tmp_path):
     return write_csv(tmp_path / "toy.csv", toy_rows())
 
 
@@ -58,7 +54,7 @@ def mounted(folder: Path, *options: str) -> None:
 
 
 @pytest.fixture
-def disk(tmp_path: Path) -> Iterator[Path]:
+def disk(tmp_path):
     """A disk of 64 kB."""
     if sys.platform != "linux" or os.getuid() != 0:
         pytest.skip("needs the right to mount")
@@ -70,7 +66,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.fixture
-def full(disk: Path) -> Path:
+def full(disk):
     """A disk without a free byte."""
     with (disk / "filler").open("wb", buffering=0) as file:
         assert file.write(bytes(10**6)) < 10**6
@@ -99,13 +95,8 @@ def assert_found(done: Any) -> None:
     assert "structure" in done.stdout
 
 
-def output_options(folder: Path) -> list[str]:
-    files = {"output": "r.json", "classifier": "c.json", "certificate": "p.npz", "trace": "t.jsonl"}
-    return [word for option, name in files.items() for word in (f"--{option}", str(folder / name))]
-
-
 @pytest.mark.parametrize("option", ["output", "classifier", "certificate", "trace"])
-def test_a_search_on_a_full_disk_shows_what_it_found(full: Path, table: Path, option: str) -> None:
+def test_a_search_on_a_full_disk_shows_what_it_found(full, table, option):
     done = run("solve", table, *NATIVE, f"--{option}", full / "file.npz")
     assert "No space left on device" in sentence(done)
     assert_found(done)
@@ -115,28 +106,21 @@ def test_a_search_on_a_full_disk_shows_what_it_found(full: Path, table: Path, op
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("learn", "tan", "TABLE", "--output"), "accuracy"),
-        (("learn", "tan", "TABLE", "--classifier"), "accuracy"),
-        (
-            ("compare", "TABLE", "--learners", "naive-bayes,tan", "--time-limit", "60", "--output"),
-            "naive-bayes",
-        ),
-        (("export", "TABLE", "-q", "--output"), ""),
+        ("learn tan TABLE --output", "accuracy"),
+        ("learn tan TABLE --classifier", "accuracy"),
+        ("compare TABLE --learners naive-bayes,tan --time-limit 60 --output", "naive-bayes"),
+        ("export TABLE -q --output", ""),
     ],
 )
-def test_other_commands_on_a_full_disk_show_what_they_found(
-    full: Path, table: Path, words: tuple[str, ...], shown: str
-) -> None:
-    name = "m.lp" if words[0] == "export" else "file.json"
-    done = run(*(table if word == "TABLE" else word for word in words), full / name)
+def test_other_commands_on_a_full_disk_show_what_they_found(full, table, words, shown):
+    name = "m.lp" if words.startswith("export") else "file.json"
+    done = run(words.replace("TABLE", str(table)), full / name)
     assert "No space left on device" in sentence(done)
     assert shown in done.stdout
     assert [path.name for path in full.iterdir()] == ["filler"]
 
 
-def test_a_solver_without_room_for_its_model_leaves_incumbent_and_bound(
-    full: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_without_room_for_its_model_leaves_incumbent_and_bound(full, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(full))
     done = run("solve", *OPEN, "--backend", "cbc", "--threads", "1")
     assert re.search("cannot get its model: .*No space left on device", sentence(done, 4))
@@ -146,23 +130,21 @@ def test_a_solver_without_room_for_its_model_leaves_incumbent_and_bound(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_device_that_is_full_takes_no_trace(table: Path) -> None:
+def test_a_device_that_is_full_takes_no_trace(table):
     done = run("solve", table, *QUICK, "--trace", "/dev/full")
     assert "The trace file /dev/full cannot be written (No space left on device)." in sentence(done)
     assert_found(done)
 
 
 @pytest.mark.parametrize("verb", ["solve", "learn tan", "export"])
-def test_a_read_only_folder_is_refused_before_the_work(disk: Path, table: Path, verb: str) -> None:
+def test_a_read_only_folder_is_refused_before_the_work(disk, table, verb):
     mounted(disk, "-o", "remount,ro")
     done = run(*verb.split(), table, "--output", disk / "m.lp")
     assert "Read-only file system); choose another path." in sentence(done)
     assert done.stdout == ""
 
 
-def test_a_folder_that_is_removed_in_the_middle_of_a_search(
-    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_removed_in_the_middle_of_a_search(tmp_path, table, monkeypatch):
     folder, update = tmp_path / "out", Report.update
     folder.mkdir()
 
@@ -171,7 +153,12 @@ def test_a_folder_that_is_removed_in_the_middle_of_a_search(
         update(self)
 
     monkeypatch.setattr(Report, "update", removing)
-    done = run("solve", table, *NATIVE, *output_options(folder))
+    done = run(
+        "solve",
+        table,
+        *NATIVE,
+        *outputs(folder, output="r.json", classifier="c.json", certificate="p.npz", trace="t.jsonl"),
+    )
     assert "its folder does not exist; create it first." in sentence(done)
     assert_found(done)
     folder.mkdir()
@@ -183,23 +170,21 @@ def test_a_folder_that_is_removed_in_the_middle_of_a_search(
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (("learn", "tan", "TABLE"), "accuracy"),
-        (("compare", "TABLE", "--learners", "naive-bayes,tan"), "naive-bayes"),
+        ("learn tan TABLE", "accuracy"),
+        ("compare TABLE --learners naive-bayes,tan", "naive-bayes"),
     ],
 )
-def test_a_folder_that_is_removed_while_another_command_runs(
-    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], shown: str
-) -> None:
+def test_a_folder_that_is_removed_while_another_command_runs(tmp_path, table, monkeypatch, words, shown):
     folder = tmp_path / "out"
     folder.mkdir()
-    monkeypatch.setattr("milpbn.cli.solve.show_notes", lambda *a, **k: shutil.rmtree(folder))
-    done = run(*(table if word == "TABLE" else word for word in words), "--output", folder / "r")
+    monkeypatch.setattr(f"milpbn.cli.{words.split()[0]}.show_notes", lambda *a, **k: shutil.rmtree(folder))
+    done = run(words.replace("TABLE", str(table)), "--output", folder / "r")
     assert "its folder does not exist" in sentence(done)
     assert shown in done.stdout
 
 
 @pytest.fixture
-def cbc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def cbc(tmp_path, monkeypatch):
     """Return a function that replaces CBC by a shell script; it tells its version as CBC does."""
 
     def replaced(script: str) -> None:
@@ -214,23 +199,20 @@ def cbc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
-def test_a_solver_that_is_missing_is_a_sentence(
-    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_solver_that_is_missing_is_a_sentence(tmp_path, table, monkeypatch):
     monkeypatch.setattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", str(tmp_path / "none"))
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = run("solve", table, "--backend", "cbc")
-    assert "There is no CBC for this machine; install it" in sentence(done)
+    assert "There is no CBC for this machine; install it" in sentence(run("solve", table, "--backend", "cbc"))
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="shell scripts")
-def test_a_solver_that_hangs_is_killed_at_the_time_limit(tmp_path: Path, cbc: Any) -> None:
+def test_a_solver_that_hangs_is_killed_at_the_time_limit(tmp_path, cbc):
     cbc("trap '' INT TERM\nsleep 600 & echo $! >> " + str(tmp_path / "pids") + "\nwait\nsleep 600\n")
     output = tmp_path / "r.json"
     done = run("solve", *OPEN, "--backend", "cbc", "--time-limit", "4", "--output", output)
     assert done.exit_code == 0, done.output
     assert_found(done)
-    assert json.loads(output.read_text())["status"]["limit"] == "time"
+    assert load(output)["status"]["limit"] == "time"
     end = time.monotonic() + 20.0
     for pid in (tmp_path / "pids").read_text().split():
         while state_of(pid) not in ("", "Z"):
@@ -249,25 +231,23 @@ def test_a_solver_that_hangs_is_killed_at_the_time_limit(tmp_path: Path, cbc: An
     ],
     ids=["garbage", "garbage-file", "false-optimum", "crash"],
 )
-def test_a_solver_that_answers_nonsense_leaves_incumbent_and_bound(
-    tmp_path: Path, cbc: Any, script: str
-) -> None:
+def test_a_solver_that_answers_nonsense_leaves_incumbent_and_bound(tmp_path, cbc, script):
     cbc(script + "\n")
     output, classifier = tmp_path / "r.json", tmp_path / "c.json"
     done = run("solve", *OPEN, "--backend", "cbc", "--output", output, "--classifier", classifier)
     assert_found(done)
-    result = json.loads(output.read_text())
+    result = load(output)
     if "Optimal" not in script:
         assert "backend cbc" in sentence(done, 4)
         assert result["status"]["reason"] == "error"
     # What looks like an answer is either refused or believed in nothing.
     assert done.exit_code == {"error": 4, "feasible": 0}[result["status"]["reason"]]
     assert result["objective"] <= 261.134801 <= result["bound"]
-    assert json.loads(classifier.read_text())["structure"] == result["structure"]
+    assert load(classifier)["structure"] == result["structure"]
 
 
 @pytest.fixture
-def crashing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+def crashing(monkeypatch):
     """A function after whose call every process of a solver gets a segmentation fault, so many seconds into its job."""
 
     def crash(after: float) -> None:
@@ -293,9 +273,7 @@ def crashing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 
 @pytest.mark.parametrize("backend", ["highs", "cbc", "scip", "cpsat", "pulp:highs", "pulp:cbc"])
 @pytest.mark.parametrize("after", [0.0, 0.01, 0.7])
-def test_a_solver_that_crashes_leaves_incumbent_and_bound(
-    backend: str, after: float, tmp_path: Path, crashing: Callable[[float], None]
-) -> None:
+def test_a_solver_that_crashes_leaves_incumbent_and_bound(backend, after, tmp_path, crashing):
     require_solver(backend)
     crashing(after)
     output = tmp_path / "r.json"
@@ -304,27 +282,23 @@ def test_a_solver_that_crashes_leaves_incumbent_and_bound(
     assert f"The solver of the backend {backend} crashed (killed by the signal SIGSEGV" in said
     assert "another --backend" in said
     assert_found(done)
-    result = json.loads(output.read_text())
+    result = load(output)
     assert (result["status"]["reason"], result["status"]["limit"]) == ("error", None)
     assert result["objective"] <= 261.134801 <= result["bound"]
     assert set(result["structure"]) >= {"class"}
 
 
-def test_a_solver_that_crashes_on_local_scores_leaves_what_it_had(
-    tmp_path: Path, crashing: Callable[[float], None]
-) -> None:
+def test_a_solver_that_crashes_on_local_scores_leaves_what_it_had(tmp_path, crashing):
     crashing(0.0)
     scores, output = tmp_path / "s.jkl", tmp_path / "r.json"
     scores.write_text("2\na 2\n-5.5 0\n-1.0 1 b\nb 1\n-6.0 0\n", encoding="utf-8")
     done = run("solve", scores, "--backend", "highs", "--output", output)
     assert "backend highs crashed" in sentence(done, 4)
-    result = json.loads(output.read_text())
+    result = load(output)
     assert (result["status"]["reason"], result["objective"]) == ("error", -11.5)
 
 
-def test_a_search_near_its_memory_limit_stops_with_what_it_has(
-    tmp_path: Path, table: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_near_its_memory_limit_stops_with_what_it_has(tmp_path, table, monkeypatch):
     used, engine = [0], NativeEngine.run
 
     def branching(*arguments: Any) -> Any:
@@ -339,13 +313,11 @@ def test_a_search_near_its_memory_limit_stops_with_what_it_has(
     assert done.exit_code == 0, done.output
     assert "stopped: the memory limit of 4.0 GiB is nearly reached" in done.stdout
     assert_found(done)
-    status = json.loads(output.read_text())["status"]
+    status = load(output)["status"]
     assert (status["reason"], status["limit"]) == ("feasible", "memory")
 
 
-def test_a_forecast_beyond_the_memory_limit_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_forecast_beyond_the_memory_limit_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(memory, "used_memory", lambda: 400_000_000)
     for verb in (
         ("solve", "waveform-21", "--backend", "highs"),
@@ -357,14 +329,14 @@ def test_a_forecast_beyond_the_memory_limit_is_refused(
 
 
 @pytest.mark.parametrize("size", ["2 GiB", "2gib", "2147483648", "2.147483648e9", "2097152K", "2.0G"])
-def test_sizes_are_read_as_people_write_them(size: str) -> None:
+def test_sizes_are_read_as_people_write_them(size):
     from milpbn.cli.types import SIZE
 
     assert SIZE.convert(size, None, None) in (2**31, 2_097_152_000, 2_000_000_000)
 
 
 @pytest.mark.parametrize("size", ["", "GiB", "-1GiB", "0", "1e99", "4 parsec", "nan", "1e9e9"])
-def test_what_is_no_size_is_refused(size: str) -> None:
+def test_what_is_no_size_is_refused(size):
     from milpbn.cli.types import SIZE
 
     with pytest.raises(click.BadParameter, match="is not a size such as 4GiB or 500MB"):

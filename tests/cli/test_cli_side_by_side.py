@@ -1,8 +1,5 @@
 """Several searches at once: in threads, in forked and spawned processes, in one folder, on a fresh machine."""
 
-from __future__ import annotations
-
-import json
 import multiprocessing
 import os
 import subprocess
@@ -11,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cli_common import toy_rows, write_csv
+from cli_common import load, toy_rows, write_csv
 from joblib import Parallel, delayed
 
 import milpbn
@@ -38,12 +35,12 @@ def solved(table: str, backend: str, folder: str | None = None, random_state: in
 
 
 @pytest.fixture
-def table(tmp_path: Path) -> str:
+def table(tmp_path):
     return str(write_csv(tmp_path / "toy.csv", toy_rows()))
 
 
 @pytest.mark.parametrize("backend", ["native", "highs"])
-def test_searches_in_threads_that_write_the_same_files(tmp_path: Path, table: str, backend: str) -> None:
+def test_searches_in_threads_that_write_the_same_files(tmp_path, table, backend):
     folder = tmp_path / "out"
     folder.mkdir()
     expected = solved(table, backend)
@@ -51,14 +48,14 @@ def test_searches_in_threads_that_write_the_same_files(tmp_path: Path, table: st
         found = list(pool.map(lambda k: solved(table, backend, str(folder), k), range(6)))
     assert found == [expected] * 6
     assert {path.name for path in folder.iterdir()} <= {"r.json", "t.jsonl", "p.npz"}
-    assert json.loads((folder / "r.json").read_text())["status"]["reason"] == "optimal"
+    assert load(folder / "r.json")["status"]["reason"] == "optimal"
     if backend == "native":
         verify(None, folder / "p.npz", read_table(table).dataset("train"))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("backend", ["native", "highs", "cbc"])
-def test_searches_in_forked_processes(table: str, backend: str) -> None:
+def test_searches_in_forked_processes(table, backend):
     """The parent has compiled kernels, and has used the solver."""
     expected = solved(table, backend)
     with ProcessPoolExecutor(2, multiprocessing.get_context("fork")) as pool:
@@ -68,9 +65,7 @@ def test_searches_in_forked_processes(table: str, backend: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["native", "cpsat"])
-def test_searches_in_spawned_processes_and_in_those_of_joblib(
-    tmp_path: Path, table: str, backend: str
-) -> None:
+def test_searches_in_spawned_processes_and_in_those_of_joblib(tmp_path, table, backend):
     folder = str(tmp_path)
     expected = solved(table, backend)
     with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as pool:
@@ -81,7 +76,7 @@ def test_searches_in_spawned_processes_and_in_those_of_joblib(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not SCRIPT.exists(), reason="milpbn is not installed as a command")
-def test_two_first_runs_on_a_fresh_machine_share_the_compilation(tmp_path: Path, table: str) -> None:
+def test_two_first_runs_on_a_fresh_machine_share_the_compilation(tmp_path, table):
     """Then a third run compiles nothing."""
     for name in ("cache", "tmp", "out"):
         (tmp_path / name).mkdir()

@@ -1,11 +1,7 @@
 """Names with the characters that control a terminal: what a person reads has them escaped, data keep them."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import pytest
-from cli_common import QUICK, run, toy_rows, write_csv
+from cli_common import QUICK, outputs, succeed, toy_rows, write_csv
 
 #: Rings the bell, sets the window's title, and breaks a line.
 NAME = "x\x07\x1b]0;t\x07\ny"
@@ -13,28 +9,15 @@ SHOWN = r"x\x07\x1b]0;t\x07"  # a line break is kept where texts have several li
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """Return a folder with a table whose column, states and classes have such names, and what was learnt from it."""
     folder = tmp_path_factory.mktemp("unprintable")
     rows = [[f"{NAME}{value}" if value == "good" else value for value in row] for row in toy_rows()]
     rows = [[f'"{value}"' for value in row] for row in rows]
     write_csv(folder / "t.csv", rows, f'"{NAME}",b,c,class')
-    found = [
-        "--output",
-        folder / "r.json",
-        "--certificate",
-        folder / "p.npz",
-        "--classifier",
-        folder / "c.json",
-    ]
-    run_well("solve", folder / "t.csv", "--threads", 1, *found)
+    files = outputs(folder, output="r.json", certificate="p.npz", classifier="c.json")
+    succeed("solve", folder / "t.csv", "--threads", 1, *files)
     return folder
-
-
-def run_well(*arguments: object) -> str:
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    return done.output
 
 
 @pytest.mark.parametrize(
@@ -53,12 +36,14 @@ def run_well(*arguments: object) -> str:
     ],
     ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
 )
-def test_control_characters_are_escaped(folder: Path, words: tuple[str, ...], named: bool) -> None:
-    text = run_well(*(folder / word if word.endswith((".csv", ".json", ".npz")) else word for word in words))
+def test_control_characters_are_escaped(folder, words, named):
+    text = succeed(
+        *(folder / word if word.endswith((".csv", ".json", ".npz")) else word for word in words)
+    ).output
     assert "\x07" not in text
     assert "\x1b" not in text
     assert not named or SHOWN in text
 
 
-def test_predictions_keep_the_labels(folder: Path) -> None:
-    assert f"{NAME}good" in run_well("predict", folder / "c.json", folder / "t.csv")
+def test_predictions_keep_the_labels(folder):
+    assert f"{NAME}good" in succeed("predict", folder / "c.json", folder / "t.csv").output

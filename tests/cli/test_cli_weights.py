@@ -1,19 +1,17 @@
 """What weights and classes that training never saw do to figures on the command line, and leave-one-out with them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from cli_common import run
+from cli_common import load, run, says, succeed
 from sklearn.metrics import accuracy_score
 
 
 @pytest.fixture(scope="module")
-def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clinic(tmp_path_factory):
     """Return a folder with a table of a rare class, test rows of which half have a new class, and a classifier."""
     folder = tmp_path_factory.mktemp("clinic")
     rng = np.random.default_rng(1)
@@ -32,10 +30,7 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new.loc[298:, "state"] = ""
     new.loc[0, "w"] = 0.0
     new.to_csv(folder / "new.csv", index=False)
-    done = run(
-        "solve", folder / "t.csv", "--drop", "w", "--score", "cll", "--threads", "1", "--classifier", folder / "c.json",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    succeed("solve --drop w --score cll --threads 1", folder / "t.csv", "--classifier", folder / "c.json")
     return folder
 
 
@@ -44,9 +39,9 @@ def predicted(clinic: Path, name: str) -> pd.Series:
     return pd.read_csv(clinic / "p.csv")["state"]
 
 
-def test_a_class_that_training_never_saw_is_an_error(clinic: Path) -> None:
+def test_a_class_that_training_never_saw_is_an_error(clinic):
     done = run("evaluate", clinic / "c.json", clinic / "new.csv", "--output", clinic / "f.json")
-    found, new = json.loads((clinic / "f.json").read_text()), pd.read_csv(clinic / "new.csv")
+    found, new = load(clinic / "f.json"), pd.read_csv(clinic / "new.csv")
     labelled = new.state.notna()
     right = accuracy_score(new.state[labelled], predicted(clinic, "new.csv")[labelled])
     known = new.state.isin(["sick", "well"])
@@ -66,11 +61,11 @@ def test_a_class_that_training_never_saw_is_an_error(clinic: Path) -> None:
     assert "Rows with a class label that training never saw: 148." in done.stderr
 
 
-def test_weighted_figures_say_so_and_the_others_stand_beside_them(clinic: Path) -> None:
+def test_weighted_figures_say_so_and_the_others_stand_beside_them(clinic):
     done = run(
         "evaluate", clinic / "c.json", clinic / "t.csv", "--weights", "w", "--output", clinic / "f.json"
     )
-    found, table = json.loads((clinic / "f.json").read_text()), pd.read_csv(clinic / "t.csv")
+    found, table = load(clinic / "f.json"), pd.read_csv(clinic / "t.csv")
     hits = predicted(clinic, "t.csv") == table.state
     assert found["accuracy"] == pytest.approx(np.average(hits, weights=table.w))
     assert found["unweighted"]["accuracy"] == pytest.approx(hits.mean())
@@ -82,13 +77,12 @@ def test_weighted_figures_say_so_and_the_others_stand_beside_them(clinic: Path) 
         f"total weight 560; they say as much as {found['effective_size']:.4g} of equal weight" in done.stdout
     )
     assert f"unweighted   {100 * hits.mean():.2f} %" in done.stdout
-    alone = run("evaluate", clinic / "c.json", clinic / "t.csv")
-    assert "weight" not in alone.stdout
+    assert "weight" not in run("evaluate", clinic / "c.json", clinic / "t.csv").stdout
     zero = run("evaluate", clinic / "c.json", clinic / "new.csv", "--weights", "w", "--json")
     assert json.loads(zero.stdout)["samples"] == 297
 
 
-def test_comparisons_with_class_weights_say_what_is_weighted(clinic: Path) -> None:
+def test_comparisons_with_class_weights_say_what_is_weighted(clinic):
     command = [
         "compare",
         clinic / "t.csv",
@@ -100,13 +94,12 @@ def test_comparisons_with_class_weights_say_what_is_weighted(clinic: Path) -> No
         clinic / "f.json",
     ]
     for split in ([], ["--folds", "3"]):
-        done = run(*command, "--class-weights", "balanced", *split)
-        assert done.exit_code == 0, done.output
+        done = succeed(*command, "--class-weights", "balanced", *split)
         assert "weighted: test %, log-loss, Brier, training %; the test rows say as much as" in done.stdout
         assert "rows %  log-loss" in done.stdout
         assert "difference to naive-bayes in weighted test accuracy, in points" in done.stdout
         assert "difference to naive-bayes in test accuracy of rows that count once" in done.stdout
-        found = json.loads((clinic / "f.json").read_text())
+        found = load(clinic / "f.json")
         assert found["effective_rows"] < 0.5 * found["test_samples"]
         row = found["rows"][1]
         assert set(row["intervals"]) == {"test", "unweighted", "log_loss", "brier"} == set(row["differences"])
@@ -116,12 +109,12 @@ def test_comparisons_with_class_weights_say_what_is_weighted(clinic: Path) -> No
         plain = run(*command, *split)
         assert "weighted" not in plain.stdout
         assert "rows %" not in plain.stdout
-        assert json.loads((clinic / "f.json").read_text())["effective_rows"] is None
+        assert load(clinic / "f.json")["effective_rows"] is None
 
 
-def test_learners_state_both_accuracies(clinic: Path) -> None:
+def test_learners_state_both_accuracies(clinic):
     done = run("learn", "tan", clinic / "t.csv", "--weights", "w", "--output", clinic / "l.json")
-    found = json.loads((clinic / "l.json").read_text())
+    found = load(clinic / "l.json")
     once = found["unweighted_accuracy"]["training"]
     weighted = found["accuracy"]["training"]
     assert f"{100 * weighted:.2f} % weighted accuracy, {100 * once:.2f} % of the rows" in done.stdout
@@ -136,34 +129,18 @@ def test_learners_state_both_accuracies(clinic: Path) -> None:
     ],
     ids=["score", "weights", "recipe"],
 )
-def test_leave_one_out_takes_class_weights_and_the_result_is_verified(
-    clinic: Path, options: list[str]
-) -> None:
+def test_leave_one_out_takes_class_weights_and_the_result_is_verified(clinic, options):
     files = ["--output", clinic / "r.json", "--certificate", clinic / "p.npz"]
-    done = run(
-        "solve",
-        clinic / "t.csv",
-        *options,
-        *files,
-        "--threads",
-        "1",
-        "--time-limit",
-        "60",
-        "--max-parents",
-        "1",
-    )
-    assert done.exit_code == 0, done.output
+    done = succeed("solve --threads 1 --time-limit 60 --max-parents 1", clinic / "t.csv", *options, *files)
     assert "so all weights are multiplied by" in done.stderr
     if "--recipe" in options:
-        assert "by accuracy among" in done.stdout
-        assert "held-out: weighted accuracy" in done.stdout
+        says(done.stdout, "by accuracy among", "held-out: weighted accuracy")
     drop = options.index("--drop") if "--drop" in options else options.index("--weights")
     same = [*options[drop : drop + 2], *options[options.index("--class-weights") :]]
     for claim in (["r.json", "--certificate", clinic / "p.npz"], ["p.npz"]):
-        checked = run("verify", clinic / claim[0], clinic / "t.csv", *same, *claim[1:])
-        assert checked.exit_code == 0, checked.output
+        checked = succeed("verify", clinic / claim[0], clinic / "t.csv", *same, *claim[1:])
         assert checked.stdout.startswith("verified")
-    result = json.loads((clinic / "r.json").read_text())
+    result = load(clinic / "r.json")
     (clinic / "s.txt").write_text(
         "".join(f"{a} -> {b}\n" for b, above in result["structure"].items() for a in above)
     )
@@ -172,7 +149,7 @@ def test_leave_one_out_takes_class_weights_and_the_result_is_verified(
     assert "gap    0.000000 nats" in scored.stdout.replace("gap        ", "gap    ")
 
 
-def test_balanced_weights_are_those_of_the_rows_that_a_choice_keeps(tmp_path: Path) -> None:
+def test_balanced_weights_are_those_of_the_rows_that_a_choice_keeps(tmp_path):
     """A result of a selection that dropped incomplete rows is verified on the table, read without them."""
     rng = np.random.default_rng(2)
     y = np.arange(120) % 4 == 0
@@ -184,9 +161,5 @@ def test_balanced_weights_are_those_of_the_rows_that_a_choice_keeps(tmp_path: Pa
     weights = ["--class-weights", "balanced"]
     files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "p.npz"]
     select = ["--select", "missing=drop max-parents=1", "--leave-one-out", "--score", "cll", "--threads", "1"]
-    done = run("solve", tmp_path / "t.csv", *weights, *select, *files)
-    assert done.exit_code == 0, done.output
-    checked = run(
-        "verify", tmp_path / "r.json", tmp_path / "t.csv", "--certificate", tmp_path / "p.npz", *weights
-    )
-    assert checked.exit_code == 0, checked.output
+    succeed("solve", tmp_path / "t.csv", *weights, *select, *files)
+    succeed("verify", tmp_path / "r.json", tmp_path / "t.csv", "--certificate", tmp_path / "p.npz", *weights)

@@ -1,7 +1,5 @@
 """How errors are reported: sentence and exit code."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest
@@ -21,7 +19,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_errors_after_an_interrupt_are_reported_as_interrupts(handlers) -> None:
+def test_errors_after_an_interrupt_are_reported_as_interrupts(handlers):
     # Numba swallows an interrupt that meets its compiler, and fails a little later.
     late = RuntimeError("no compiled object yet")
     assert explain(late)[0] == FAILED
@@ -32,14 +30,14 @@ def test_errors_after_an_interrupt_are_reported_as_interrupts(handlers) -> None:
     assert explain(FileNotFoundError(2, "gone", "x.csv"))[0] == USAGE
 
 
-def test_a_noted_interrupt_is_not_raised(handlers) -> None:
+def test_a_noted_interrupt_is_not_raised(handlers):
     with interrupts.deferred():
         signal.raise_signal(signal.SIGINT)
         assert interrupts.requested()
     assert not interrupts.raised()
 
 
-def test_sentences_stay_short_and_printable(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sentences_stay_short_and_printable(capsys):
     assert report(InputError("The column 'a\x1b[31mb\u202ec' is\nunknown.")) == 2
     assert report(InputError("The name '" + "A" * 10**6 + "' is too long.")) == 2
     first, second = capsys.readouterr().err.splitlines()

@@ -17,7 +17,7 @@ def optima() -> dict:
 
 
 @pytest.mark.parametrize("name", instances.names())
-def test_load_gives_features_then_class(name):
+def test_load_gives_features_then_class_and_their_numbers_are_described(name):
     frame = instances.load(name)
     assert frame.columns[-1] == "class"
     assert frame.columns.is_unique
@@ -25,11 +25,7 @@ def test_load_gives_features_then_class(name):
     for column in frame:
         assert is_float_dtype(frame[column]) or all(type(value) is str for value in frame[column])
     assert not is_float_dtype(frame["class"])
-
-
-@pytest.mark.parametrize("name", instances.names())
-def test_describe_counts_what_load_gives(name):
-    about, frame = instances.describe(name), instances.load(name)
+    about = instances.describe(name)
     assert about["name"] == name
     assert (about["rows"], about["features"] + 1) == frame.shape
     assert about["classes"] == frame["class"].nunique()
@@ -37,11 +33,7 @@ def test_describe_counts_what_load_gives(name):
     assert about["source"]
     assert about["definition"]
     assert about["optima"] == optima()[name]
-
-
-@pytest.mark.parametrize("name", instances.names())
-def test_readme_lists_the_sizes(name):
-    about = instances.describe(name)
+    # The README lists the sizes.
     text = files("milpbn.instances").joinpath("README.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.startswith(f"| {name} |"))
     rows, features, classes = (cell.strip() for cell in row.split("|")[3:6])
