@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Self
 
-from milpbn.util.declared import Count, Within, read_as
+from milpbn.claims.parts import Claim
+from milpbn.util.declared import Count, Within
 from milpbn.util.jsonable import Fields
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average:
+class Average(Claim):
     """What a run says of a classifier that averages several networks.
 
     All else in the result is about the first network.
@@ -32,24 +33,17 @@ class Average:
     interrupted: bool = False
     note: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return dict(vars(self))
-
     def describe(self) -> list[str]:
         """Return sentences for the user."""
+        said = [f"average of {self.networks} networks; score, bound, gap and certificate are of the first"]
         if self.networks == 1:
             said = ["one network, not an average"]
-        else:
-            said = [
-                f"average of {self.networks} networks; score, bound, gap and certificate are of the first"
-            ]
         return said + ([f"{self.asked} were asked for: {self.note}"] if self.networks < self.asked else [])
 
     @classmethod
-    def read(cls, f: Fields) -> Average:
+    def read(cls, f: Fields) -> Self:
         """Read what `to_dict` returned."""
-        read = read_as(cls, f)
+        read = super().read(f)
         missing = read.networks < read.asked
         if missing != bool(read.note) or (read.interrupted and not missing):
             raise f.contradiction("it says why networks are missing although none is, or the reverse")

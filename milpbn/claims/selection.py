@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from milpbn.claims.parts import SAME_NUMBER
+from milpbn.claims.parts import SAME_NUMBER, Claim, as_json
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score, gamma_from_p
-from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
+from milpbn.util.declared import Count, NotNegative, OneOf, Within
 from milpbn.util.jsonable import Fields
 
 #: A share, which may exceed 1 by rounding; a number of splits.
@@ -74,7 +74,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Selection:
+class Selection(Claim):
     """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried.
 
     Attributes
@@ -110,19 +110,12 @@ class Selection:
     timed_out: bool = False
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("by", "options", "timed_out")
+    UNWRITTEN = ("incumbent",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "p": self.p,
-            "max_parents": self.max_parents,
-            "protocol": self.protocol,
-            "interrupted": self.interrupted,
-            "timed_out": self.timed_out,
-            "by": self.by,
-            "options": dict(self.options),
-            "trials": [{**vars(trial), "options": dict(trial.options)} for trial in self.trials],
-        }
+        """Return JSON-safe values, the long list last."""
+        keys = ("p", "max_parents", "protocol", "interrupted", "timed_out", "by", "options", "trials")
+        return {key: as_json(getattr(self, key)) for key in keys}
 
     @property
     def chosen(self) -> Trial | None:
@@ -148,31 +141,15 @@ class Selection:
 
     @property
     def _as_good(self) -> list[Trial]:
+        """The other trials with as many splits and the same value as the chosen one."""
         best = self.chosen
-        if best is None:
-            return []
-        same = (best.splits, best.value(self.by))
+        same = None if best is None else (best.splits, best.value(self.by))
         return [t for t in self.trials if t is not best and (t.splits, t.value(self.by)) == same]
-
-    @classmethod
-    def read(cls, f: Fields) -> Selection:
-        """Read what `to_dict` returned."""
-        return read_as(cls, f, incumbent=None)
 
     def check(self, f: Fields, score: Score) -> None:
         """Refuse chosen values that are not the best of the trials, or not those of the result's score.
 
-        Parameters
-        ----------
-        f : Fields
-            The result as it was written; it words the errors.
-        score : Score
-            The score of the result.
-
-        Raises
-        ------
-        InputError
-            In a sentence that says what contradicts.
+        `f` is the result as it was written; it words the errors.
         """
         if self.max_parents != score.max_parents or (
             self.p is not None and gamma_from_p(self.p) != score.gamma
