@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +57,8 @@ class CbcSolver(Solver):
             log = CbcLog()
 
             def on_line(line: str) -> None:
-                _write(log_file, line)
+                if log_file is not None:
+                    log_file.write(line + "\n")
                 if log.feed(line):
                     events.bound(MPS_OBJECTIVE_SIGN * log.bound + milp.constant)
                 events.nodes(log.nodes)
@@ -81,13 +81,7 @@ class CbcSolver(Solver):
 
 
 def executable() -> str:
-    """Return the path of CBC: PuLP's own, else the one on the search path.
-
-    Raises
-    ------
-    InputError
-        If there is no CBC.
-    """
+    """Return the path of CBC: PuLP's own, else the one on the search path; raise InputError if there is none."""
     import pulp
 
     bundled = str(getattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", ""))
@@ -123,13 +117,7 @@ def _option(key: str, text: str) -> list[str]:
 
 
 def check_options(program: str, settings: Settings) -> None:
-    """Try each option on CBC without a model. CBC ignores wrong options, but complains about them in its output.
-
-    Raises
-    ------
-    InputError
-        If CBC complains.
-    """
+    """Try each option on CBC without a model; raise InputError if CBC complains, which else ignores wrong options."""
     for key, text in settings.options.items():
         answer = _ask(program, _option(key, text))
         complaint = re.search(
@@ -157,20 +145,10 @@ def _ask(program: str, arguments: list[str]) -> str:
     return text.partition("(default strategy")[2] if arguments else text
 
 
-def _write(log_file: TextIO | None, line: str) -> None:
-    if log_file is not None:
-        log_file.write(line + "\n")
-
-
 def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, float]:
-    """Report the point in CBC's solution file, if it holds one.
+    """Report the point in CBC's solution file, if it holds one; return CBC's status, which is empty without a file.
 
-    Returns
-    -------
-    status : str
-        CBC's status; empty without a file.
-    objective : float
-        The objective of the minimisation in the file, rounded downwards; -inf without one.
+    The second value is the objective of the minimisation in the file, rounded downwards; -inf without one.
     """
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         status, _, value = file.readline().partition(" - objective value")
@@ -204,24 +182,15 @@ def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool, reason: str) 
 
 
 class CbcLog:
-    """Bound, nodes and result read from CBC's log so far. CBC solves the file as a minimisation.
-
-    Attributes
-    ----------
-    bound : float
-        Best proven lower bound, -inf before the first. Printed numbers are rounded downwards.
-    nodes : int
-        Number of nodes so far.
-    completed : bool
-        Whether the tree was searched to the end.
-    result : str
-        CBC's result, such as ``Stopped on time limit``.
-    """
+    """Bound, nodes and result read from CBC's log so far. CBC solves the file as a minimisation."""
 
     def __init__(self) -> None:
+        #: Best proven lower bound, -inf before the first. Printed numbers are rounded downwards.
         self.bound = -math.inf
         self.nodes = 0
+        #: Whether the tree was searched to the end.
         self.completed = False
+        #: CBC's result, such as ``Stopped on time limit``.
         self.result = ""
         self._depth = 0
 
@@ -267,13 +236,8 @@ _BOUNDS = (
 def _rounded_down(text: str, digits: int | None) -> float:
     """Return the smallest number that is printed as this text; -inf for CBC's infinities.
 
-    Parameters
-    ----------
-    text : str
-        A printed number.
-    digits : int or None
-        Number of significant digits to which it was rounded (CBC does not print trailing zeros). None means the number
-        of decimals in the text.
+    `digits` is the number of significant digits to which it was rounded (CBC does not print trailing zeros). None means
+    the number of decimals in the text.
     """
     try:
         value = float(text)

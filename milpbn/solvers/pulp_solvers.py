@@ -9,6 +9,7 @@ import math
 import time
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -96,16 +97,9 @@ class PulpSolver(ChildSolver):
     Point and bound are reported at the end. The bound is read from the solver's own object if possible. Else it is the
     objective of a point that the solver calls optimal with a gap of 0. Else there is no bound.
 
-    Parameters
-    ----------
-    solver : str
-        One of PuLP's names or a short form (`FAMILIES`), in upper or lower case. A short form stands for the first
-        variant that is installed: ``gurobi`` for ``GUROBI``, else ``GUROBI_CMD``.
-
-    Raises
-    ------
-    InputError
-        If PuLP knows no such solver.
+    Its name is one of PuLP's names or a short form (`FAMILIES`), in upper or lower case; InputError is raised for
+    another one. A short form stands for the first variant that is installed: ``gurobi`` for ``GUROBI``, else
+    ``GUROBI_CMD``.
     """
 
     capabilities = Capabilities(bound_stream=False)
@@ -122,13 +116,7 @@ class PulpSolver(ChildSolver):
         self.name = f"pulp:{solver}"  # type: ignore[misc]
 
     def version(self) -> str:
-        """Return the name of the variant that is used, and PuLP's version.
-
-        Raises
-        ------
-        InputError
-            If no variant is installed, or its version returns wrong optima.
-        """
+        """Return the name of the variant that is used, and PuLP's version; see `Solver.version`."""
         import pulp
 
         variant = self._available()
@@ -228,20 +216,14 @@ def _problem(milp: Milp) -> tuple[Any, list[Any]]:
     problem = pulp.LpProblem(milp.name, pulp.LpMinimize)
     # Every column is in the objective, even with coefficient 0, because PuLP drops columns that occur nowhere.
     problem.setObjective(pulp.LpAffineExpression(list(zip(variables, (-milp.c).tolist(), strict=True))))
-    A = milp.A
-    rows = zip(
-        A.indptr.tolist(), A.indptr[1:].tolist(), milp.row_lower, milp.row_upper, milp.row_names, strict=False
-    )
-    for first, last, low, high, name in rows:
-        terms = [
-            (variables[j], a)
-            for j, a in zip(A.indices[first:last].tolist(), A.data[first:last].tolist(), strict=True)
-        ]
-        sides = (
-            [("", pulp.LpConstraintEQ, low)]
-            if low == high
-            else [(".lo", pulp.LpConstraintGE, low), (".up", pulp.LpConstraintLE, high)]
-        )
+    A, ends = milp.A, milp.A.indptr.tolist()
+    rows = zip(pairwise(ends), milp.row_lower, milp.row_upper, milp.row_names, strict=True)
+    for (first, last), low, high, name in rows:
+        entries = zip(A.indices[first:last].tolist(), A.data[first:last].tolist(), strict=True)
+        terms = [(variables[j], a) for j, a in entries]
+        sides = [(".lo", pulp.LpConstraintGE, low), (".up", pulp.LpConstraintLE, high)]
+        if low == high:
+            sides = [("", pulp.LpConstraintEQ, low)]
         for suffix, sense, side in sides:
             if math.isfinite(side):
                 expression = pulp.LpAffineExpression(terms)
@@ -260,12 +242,10 @@ def _arguments(name: str, settings: Settings, warm: bool) -> dict[str, Any]:
     accepted = inspect.signature(type(_make(name, msg=False)).__init__).parameters
     arguments: dict[str, Any] = {"msg": settings.log is not None}
     seconds = settings.remaining()
+    if seconds is not None:
+        seconds = max(1, int(seconds)) if name in _WHOLE_SECONDS else max(0.05, seconds)
     wanted = {
-        "timeLimit": None
-        if seconds is None
-        else max(1, int(seconds))
-        if name in _WHOLE_SECONDS
-        else max(0.05, seconds),
+        "timeLimit": seconds,
         "threads": settings.threads,
         "gapRel": 0.0,
         "gapAbs": 0.0,

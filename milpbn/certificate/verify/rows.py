@@ -17,21 +17,9 @@ _EPS = float(np.finfo(np.float64).eps)
 class Rows:
     """Rows a_r @ eta >= b_r: clusters, in which some variable has no parent of the cluster, and child limits.
 
-    Parameters
-    ----------
-    space : Space
-        Candidate parent sets.
-    rules : Rules
-        Constraints with the child limits.
-    members : bool array, shape (R, V)
-        True for the variables of a cluster, or for the one parent of a child limit.
-    limits : int64 array, shape (R,)
-        `CLUSTER`, or the largest number of children of that parent.
-
-    Raises
-    ------
-    InputError
-        If some structure violates a row.
+    `members`, bool array of shape (R, V), is true for the variables of a cluster, or for the one parent of a child
+    limit; `limits`, int64 array of shape (R,), is `CLUSTER`, or the largest number of children of that parent. Raises
+    InputError if some structure violates a row.
     """
 
     def __init__(

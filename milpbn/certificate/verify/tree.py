@@ -18,14 +18,7 @@ from milpbn.problem.constraints import Rules
 class ProofTree:
     """A certificate's arrays after checking: a binary tree, reduced-cost fixings at its nodes, and dual weights.
 
-    Parameters
-    ----------
-    arrays : mapping
-        Arrays of the certificate, by name.
-    space : Space
-        Candidate parent sets.
-    rules : Rules
-        Constraints.
+    Raises InputError if the arrays do not describe a tree whose leaves together contain all structures.
 
     Attributes
     ----------
@@ -35,11 +28,6 @@ class ProofTree:
         Number of each leaf's dual weights.
     fixings : dict from node to list of (number of the dual weights, parent sets)
         Parent sets that are removed at the node, in the order in which they are.
-
-    Raises
-    ------
-    InputError
-        If the arrays do not describe a tree whose leaves together contain all structures.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space, rules: Rules) -> None:

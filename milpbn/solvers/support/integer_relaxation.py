@@ -98,18 +98,9 @@ class IntegerRelaxation:
 def relax_to_integers(milp: Milp, objective: float | None = None) -> IntegerRelaxation:
     """Build the integer relaxation of a MILP.
 
-    Parameters
-    ----------
-    milp : Milp
-        The MILP.
-    objective : float, optional
-        A value of about the size of the optimum, which determines the scale; by default a tenth of the range that the
-        column bounds allow.
-
-    Raises
-    ------
-    InputError
-        If a column has no finite bounds, or the numbers span too many digits for `COARSEST`.
+    A value of about the size of the optimum determines the scale; by default it is a tenth of the range that the column
+    bounds allow. Raises InputError if a column has no finite bounds, or the numbers span too many digits for
+    `COARSEST`.
     """
     lower, upper = finite_bounds(milp)
     scaled = ~milp.integer & ~integral_columns(milp)
