@@ -23,7 +23,7 @@ from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.jsonable import parse_object
-from milpbn.util.saved_arrays import SavedArrays
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: Version of the file format. Since version 5 the header holds all that the result says about the run.
 VERSION = 5
@@ -185,9 +185,12 @@ def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
 
 def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
     """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if there are none."""
-    variable = saved.array("kept_variable", np.int32, None)
-    sizes = saved.array("kept_size", np.int32, len(variable))
+    V = len(names)
+    variable = saved.array("kept_variable", np.int32, None, below=V)
+    sizes = saved.array("kept_size", np.int32, len(variable), below=V)
     members = saved.array("kept_member", np.int32, int(sizes.sum())).tolist()
+    if (np.diff(variable) < 0).any():
+        raise UnfitError("kept_variable is not sorted")
     sets: list[list[tuple[int, ...]]] = [[] for _ in names]
     for i, n, end in zip(variable.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
         sets[i].append(tuple(members[end - n : end]))
@@ -197,7 +200,7 @@ def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
 def save_certificate(
     path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> None:
-    """Write a proof's arrays (`Proof.arrays`) and a header (`certificate_header`) that says what they prove, atomically.
+    """Write the arrays of a proof, and a header (`certificate_header`) that says what they prove, atomically.
 
     Raises InputError if the file cannot be written.
     """

@@ -493,15 +493,9 @@ def test_objects_show_themselves_in_a_few_words() -> None:
     classifier = Classifier.fit(data, structure)
     problem = build_problem(data, Score(max_parents=1))
     shown = [
-        table,
-        data,
-        data.merged,
-        structure,
-        classifier,
-        AveragedClassifier((classifier,) * 3),
-        problem,
+        table, data, data.merged, structure, classifier, AveragedClassifier((classifier,) * 3), problem,
         make_result(),
-    ]
+    ]  # fmt: skip
     for value in shown:
         assert len(repr(value)) < 300, value
         assert type(value).__name__ in repr(value)

@@ -73,11 +73,6 @@ AIMED, TWICE = 0.5, 0.3
 Check = Callable[[Path, Dataset], object]
 
 
-def check_json(path: Path, data: Dataset) -> None:
-    """Read a JSON file."""
-    json.loads(path.read_text(encoding="utf-8"))
-
-
 def check_trace(path: Path, data: Dataset) -> None:
     """Read a file of JSON lines, which ends with a whole line."""
     text = path.read_text(encoding="utf-8")
@@ -91,11 +86,6 @@ def check_structure(path: Path, data: Dataset) -> None:
     """Read the structure of a file, as `--start` does."""
     if json.loads(path.read_text(encoding="utf-8")).get("structure") is not None:
         read_structure(path, data.names)
-
-
-def check_classifier(path: Path, data: Dataset) -> None:
-    """Predict with a classifier."""
-    load_classifier(path).predict_proba(data)
 
 
 def check_certificate(path: Path, data: Dataset) -> None:
@@ -126,16 +116,6 @@ def check_model(path: Path, data: Dataset) -> None:
         raise ValueError("the model has no end")
 
 
-def check_sidecar(path: Path, data: Dataset) -> None:
-    """Read a sidecar."""
-    Sidecar.load(path)
-
-
-def check_script(path: Path, data: Dataset) -> None:
-    """Compile a script."""
-    compile(path.read_text(encoding="utf-8"), str(path), "exec")
-
-
 def check_scores(path: Path, data: Dataset) -> None:
     """Count the lines of local scores against their headers."""
     lines = iter(path.read_text(encoding="utf-8").splitlines())
@@ -146,8 +126,12 @@ def check_scores(path: Path, data: Dataset) -> None:
         raise ValueError("there are more lines than the headers say")
 
 
-def check_nothing(path: Path, data: Dataset) -> None:
-    """Accept any contents: a log belongs to its solver."""
+def _json(path: Path, data: Dataset) -> object:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _any(path: Path, data: Dataset) -> None:
+    """Accept any contents: a log belongs to its solver, and the next run reads a checkpoint and goes on."""
 
 
 #: Certificates that were of an earlier moment of the run than the result beside them.
@@ -155,22 +139,22 @@ MOMENTS: list[str] = []
 #: All options that write a file: the name of the file, and its check. A new option needs a line here.
 OUTPUTS: dict[str, tuple[str, Check]] = {
     "--output": ("result.json", check_structure),
-    "--classifier": ("classifier.json", check_classifier),
+    "--classifier": ("classifier.json", lambda path, data: load_classifier(path).predict_proba(data)),
     "--certificate": ("proof.npz", check_certificate),
     "--trace": ("trace.jsonl", check_trace),
-    "--log": ("solver.log", check_nothing),
-    "--checkpoint": ("state.npz", check_nothing),  # the next run reads it, and goes on
+    "--log": ("solver.log", _any),
+    "--checkpoint": ("state.npz", _any),
 }
 #: Files that no option names, by their endings.
 OTHERS: dict[str, Check] = {
     ".lp": check_model,
     ".mps.gz": check_model,
     ".jkl": check_scores,
-    ".json": check_json,
-    ".py": check_script,
-    ".sol": check_nothing,
-    ".mst": check_nothing,
-    UNFINISHED: check_nothing,  # the next run reads it, and goes on
+    ".json": _json,
+    ".py": lambda path, data: compile(path.read_text(encoding="utf-8"), str(path), "exec"),
+    ".sol": _any,
+    ".mst": _any,
+    UNFINISHED: _any,
 }
 
 
@@ -284,7 +268,7 @@ class Range:
         self.command = [word.replace("INPUTS", str(inputs)) for word in cell.command(self.folder, table)]
         self.cell_checks = {OUTPUTS[option][0]: OUTPUTS[option][1] for option in cell.outputs}
         if cell.name.startswith("compare"):
-            self.cell_checks["result.json"] = check_json
+            self.cell_checks["result.json"] = _json
         self.seconds = 1.0
         #: Whether the last command came to its end, so that the next one would have nothing to do.
         self.ended = True
@@ -297,15 +281,9 @@ class Range:
         if self.cell.code:
             environment["NUMBA_CACHE_DIR"] = str(self.cache)
         return subprocess.Popen(
-            self.command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-            start_new_session=True,
-            cwd=self.folder.parent,
-        )
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True, cwd=self.folder.parent,
+        )  # fmt: skip
 
     def undisturbed(self, *, last: bool = False) -> list[str]:
         """Run to the end, and return what is wrong then; the time it took is the range of the instants."""
@@ -322,14 +300,9 @@ class Range:
 
     def leftovers(self, *, ended: bool = False) -> list[Path]:
         """Return temporary files and folders; those of a learner that goes on later, only if all have ended."""
-        found = [
-            path
-            for path in self.folder.iterdir()
-            if path.name.startswith(PREFIX) or (ended and path.name.endswith(UNFINISHED))
-        ]
-        found += [
-            path for path in self.cache.rglob("*") if path.name.startswith(PREFIX) or ".tmp." in path.name
-        ]
+        written, cached = self.folder.iterdir(), self.cache.rglob("*")
+        found = [p for p in written if p.name.startswith(PREFIX) or (ended and p.name.endswith(UNFINISHED))]
+        found += [p for p in cached if p.name.startswith(PREFIX) or ".tmp." in p.name]
         # The folder of empty lock files (milpbn-UID) stays, as the cache of the kernels does.
         return found + [p for p in self.temporary.iterdir() if p.name != f"milpbn-{os.getuid()}"]
 
@@ -348,7 +321,7 @@ class Range:
                 (check for ending, check in OTHERS.items() if path.name.endswith(ending)), None
             )
             if path.name == "m.json":
-                check = check_sidecar
+                check = lambda path, data: Sidecar.load(path)  # noqa: E731
             if check is None:
                 wrong.append(f"an unknown file {path.name}")
                 continue
@@ -522,15 +495,8 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
             here.instant(tally.instants, tally)
             keep()
         wrong += here.undisturbed(last=True)
-        now = os.times()
-        tally.processor_seconds = round(
-            tally.processor_seconds
-            + sum(
-                getattr(now, k) - getattr(before, k)
-                for k in ("user", "system", "children_user", "children_system")
-            ),
-            1,
-        )
+        spent = sum(now - then for now, then in zip(os.times()[:4], before[:4], strict=True))
+        tally.processor_seconds = round(tally.processor_seconds + spent, 1)
         if wrong:
             tally.failures.append({"seed": None, "signal": None, "at": None, "what": wrong})
 

@@ -195,14 +195,8 @@ class Files:
         path = self.folder / named[word]
         if not path.exists():
             command = [
-                str(PROGRAM),
-                "solve",
-                str(self.table("letter")),
-                "--time-limit",
-                "30",
-                "--no-class-parents",
-                "-q",
-            ]
+                str(PROGRAM), "solve", str(self.table("letter")), "--time-limit", "30", "--no-class-parents", "-q",
+            ]  # fmt: skip
             for option, file in (
                 ("output", "json"),
                 ("certificate", "certificate"),

@@ -362,28 +362,10 @@ def _accepting(make: Callable[..., object], **options: object) -> None:
 
 
 _OPTIONS = (
-    *(
-        "NUMBER=0.9",
-        "COUNT=3",
-        "NUMBER_OR_CV=cv",
-        "COUNT_OR_CV=2",
-        'NAMES=colour,"wide, name"',
-        "ARC=class,colour",
-    ),
-    *(
-        'ARC_WEIGHT=colour,"wide, name"=-0.5',
-        "TIERS=class;colour,size",
-        "FAMILY=count=class",
-        "FAMILY=count=",
-    ),
-    *(
-        "CHILD_LIMIT=colour=1",
-        "CHILD_LIMIT=2",
-        "CLASS_WEIGHTS=yes=2,no=1.5",
-        "CLASS_WEIGHTS=balanced",
-        "SETTING=k=v",
-    ),
-)
+    "NUMBER=0.9", "COUNT=3", "NUMBER_OR_CV=cv", "COUNT_OR_CV=2", 'NAMES=colour,"wide, name"', "ARC=class,colour",
+    'ARC_WEIGHT=colour,"wide, name"=-0.5', "TIERS=class;colour,size", "FAMILY=count=class", "FAMILY=count=",
+    "CHILD_LIMIT=colour=1", "CHILD_LIMIT=2", "CLASS_WEIGHTS=yes=2,no=1.5", "CLASS_WEIGHTS=balanced", "SETTING=k=v",
+)  # fmt: skip
 
 # -- whole command lines ----------------------------------------------------------------------------------
 

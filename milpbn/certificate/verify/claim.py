@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import NOT_IN_HEADER
+from milpbn.certificate.format import NOT_IN_HEADER, kept_candidates
 from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import DataSummary, Result, Seconds
@@ -27,6 +27,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import EPS
 from milpbn.util.jsonable import Fields, shorten
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
 #: them.
@@ -190,17 +191,16 @@ def counted_samples(
     """
     if claim.samples is None:
         return None
-    missing = np.empty(0, dtype=bool)
-    rows, weights = arrays.get("subset_row", missing), arrays.get("subset_weight", missing)
-    fits = (
-        rows.dtype.kind == "i"
-        and weights.dtype.kind == "f"
-        and rows.shape == weights.shape == np.unique(rows).shape
-        and bool(((rows >= 0) & (rows < data.n_samples)).all())
-        and bool((weights > 0).all())
-    )
-    if not fits:
-        raise InputError("The certificate is damaged: it does not say which samples represent all.")
+    saved = SavedArrays(dict(arrays))
+    try:
+        rows = saved.array("subset_row", np.int64, None, below=data.n_samples)
+        weights = saved.array("subset_weight", np.float64, len(rows))
+        if len(np.unique(rows)) < len(rows) or not (weights > 0).all():
+            raise UnfitError("a sample is there twice, or has no weight")
+    except UnfitError as error:
+        raise InputError(
+            f"The certificate is damaged: it does not say which samples represent all ({error})."
+        ) from None
     counted = np.zeros(data.n_samples)
     counted[rows] = weights
     in_subset, in_data = (exact_sums(data.y, w, data.n_classes) for w in (counted, data.weights))
@@ -227,30 +227,19 @@ def searched_sets(
         require_list(len(names) - 1, score, rules)
         return rules, list_candidates(names, admitted)
     rules = combine(atoms(constraints, names))
-    missing = np.empty(0, dtype=bool)
-    variable, size, member = (arrays.get(f"kept_{key}", missing) for key in ("variable", "size", "member"))
-    fits = (
-        all(array.dtype.kind == "i" and array.ndim == 1 for array in (variable, size, member))
-        and variable.shape == size.shape
-        and bool((size >= 0).all() and (size <= len(names)).all() and (np.diff(variable) >= 0).all())
-        and int(size.sum()) == len(member)
-        and bool(((variable >= 0) & (variable < len(names))).all())
-    )
-    if not fits:
-        raise InputError("The certificate is damaged: it does not say which parent sets were kept.")
-    c = len(names) - 1
-    ends, sets = np.cumsum(size).tolist(), [[] for _ in names]  # type: list[int], list[list[tuple[int, ...]]]
-    admitted = admitted_sets(c, score, rules)
-    members = member.tolist()
-    for i, n, end in zip(variable.tolist(), size.tolist(), ends, strict=True):
-        parents = tuple(members[end - n : end])
+    try:
+        candidates = kept_candidates(SavedArrays(dict(arrays)), names)
+    except UnfitError as error:
+        raise InputError(
+            f"The certificate is damaged: it does not say which parent sets were kept ({error})."
+        ) from None
+    c, admitted = len(names) - 1, admitted_sets(len(names) - 1, score, rules)
+    for i, parents in zip(candidates.variable.tolist(), candidates.flat, strict=True):
         if not admitted[i].contains(parents, c):
             raise InputError(
                 f"The certificate keeps a parent set of {names[i]!r} that the options and constraints rule out."
             )
-        sets[i].append(parents)
-    candidates = Candidates(names, tuple(map(tuple, sets)))
-    if len({*zip(variable.tolist(), candidates.flat, strict=True)}) < candidates.n_sets:
+    if len({*zip(candidates.variable.tolist(), candidates.flat, strict=True)}) < candidates.n_sets:
         raise InputError("The certificate is damaged: it keeps a parent set twice.")
     counted = {name: len(own) for name, own in zip(names, candidates.sets, strict=True)}
     total = count_candidates(c, score, rules)

@@ -26,8 +26,6 @@ class Rows:
         self, space: Space, rules: Rules, members: NDArray[np.bool_], limits: NDArray[np.int64]
     ) -> None:
         V = len(space.offsets) - 1
-        if len(limits) != len(members) or (len(members) and members.shape[1] != V):
-            raise InputError("The certificate is damaged: its arrays do not fit together.")
         for row, limit in zip(members, limits.tolist(), strict=True):
             inside = np.flatnonzero(row)
             if limit == CLUSTER and len(inside):
@@ -45,7 +43,7 @@ class Rows:
         self._V, self._P = V, len(space.variable)
 
     def combine(
-        self, rows: NDArray[np.int64], multipliers: NDArray[np.float64]
+        self, rows: NDArray[np.integer], multipliers: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
         """Return - mu @ b, rounded up, and sum_r mu_r a_r, shape (P,), for the multipliers mu of some rows."""
         side = self.side[rows]

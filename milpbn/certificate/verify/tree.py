@@ -13,6 +13,10 @@ from milpbn.certificate.verify.rows import Rows
 from milpbn.certificate.verify.space import Space, is_decision
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Rules
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
+
+#: More than any piece of a certificate's arrays has entries; sums of so many sizes are exact.
+MOST = 2**31
 
 
 class ProofTree:
@@ -31,66 +35,45 @@ class ProofTree:
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space, rules: Rules) -> None:
-        self._arrays, self.space = arrays, space
-        branches = self._integers("branches", (-1, 6))
-        sizes, nodes = self._integers("deletion_size"), self._integers("deletion_node")
-        removed, leaf_node = self._integers("deleted"), self._integers("leaf_node")
-        lengths, self.parent_sets = self._integers("weights_size"), self._integers("entries")
-        self.eta, self.temperatures = self._floats("eta"), self._floats("temperature")
-        numbers = self._integers("multipliers_size")
-        self._rows, self._multipliers = self._integers("multiplier_row"), self._floats("multiplier")
-        limits = self._integers("row_limit")
-        n_weights = len(sizes) + len(leaf_node)
-        fits = (
-            len(nodes) == len(sizes)
-            and len(lengths) == len(self.temperatures) == n_weights
-            and len(self.parent_sets) == len(self.eta)
-            and _total(sizes) == len(removed)
-            and _total(lengths) == len(self.parent_sets)
-            and len(numbers) == n_weights
-            and _total(numbers) == len(self._rows) == len(self._multipliers)
-        )
-        if not fits:
-            raise InputError("The certificate is damaged: its arrays do not fit together.")
-        for parent_sets in (removed, self.parent_sets):
-            if len(parent_sets) and not (parent_sets.min() >= 0 and parent_sets.max() < len(space.variable)):
-                raise InputError("The certificate is damaged: it names a parent set that does not exist.")
-        if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
-            raise InputError(
-                "The certificate is damaged: a point is not finite, or a temperature is not positive."
-            )
-        if len(self._rows) and not (self._rows.min() >= 0 and self._rows.max() < len(limits)):
-            raise InputError("The certificate is damaged: it names an inequality that does not exist.")
-        if not ((self._multipliers >= 0) & (self._multipliers < LARGEST)).all():
-            raise InputError("The certificate is damaged: a multiplier is negative or too large.")
-        members = self._integers("row_members", (-1, 0)).astype(bool)
-        self.rows = Rows(space, rules, members, limits)
-        self._first = np.concatenate([[0], np.cumsum(lengths)])
-        self._first_row = np.concatenate([[0], np.cumsum(numbers)])
-        self.leaves = {int(node): len(sizes) + x for x, node in enumerate(leaf_node)}
-        self.children = {int(row[0]): tuple(int(v) for v in row[1:]) for row in branches}
-        self.fixings: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
-        for x, (node, parent_sets) in enumerate(
-            zip(nodes, np.split(removed, np.cumsum(sizes)[:-1]), strict=False)
-        ):
-            self.fixings.setdefault(int(node), []).append((x, parent_sets))
-        if len(self.leaves) < len(leaf_node) or len(self.children) < len(branches):
-            raise InputError("The certificate is damaged: it has a node twice.")
+        self.space = space
+        try:
+            self._read(SavedArrays(dict(arrays)), rules)
+        except UnfitError as error:
+            raise InputError(f"The certificate is damaged: {error}.") from None
         self._check()
 
-    def _integers(self, name: str, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
-        values = self._arrays.get(name)
-        if values is None or values.dtype.kind not in "biu" or values.ndim != len(shape):
-            raise InputError(f"The certificate is damaged: {name} is missing or has no whole numbers.")
-        if shape[-1] > 0 and values.shape[-1] != shape[-1]:
-            raise InputError(f"The certificate is damaged: {name} does not have {shape[-1]} columns.")
-        return values.astype(np.int64)
-
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        values = self._arrays.get(name)
-        if values is None or values.dtype.kind != "f" or values.ndim != 1:
-            raise InputError(f"The certificate is damaged: {name} is missing or has no numbers.")
-        return values.astype(np.float64)
+    def _read(self, saved: SavedArrays, rules: Rules) -> None:
+        P, V = self.space.is_parent.shape
+        branches = saved.array("branches", np.int32, None, 6)
+        limits = saved.array("row_limit", np.int64, None)
+        members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
+        self.rows = Rows(self.space, rules, members, limits)
+        nodes = saved.array("deletion_node", np.int32, None).tolist()
+        leaves = saved.array("leaf_node", np.int32, None).tolist()
+        n_weights = len(nodes) + len(leaves)
+        sizes = saved.array("deletion_size", np.int64, len(nodes), below=MOST)
+        removed = saved.array("deleted", np.int32, int(sizes.sum()), below=P)
+        lengths = saved.array("weights_size", np.int64, n_weights, below=MOST)
+        self.parent_sets = saved.array("entries", np.int32, int(lengths.sum()), below=P)
+        self.eta = saved.array("eta", np.float64, len(self.parent_sets))
+        self.temperatures = saved.array("temperature", np.float64, n_weights)
+        numbers = saved.array("multipliers_size", np.int64, n_weights, below=MOST)
+        self._rows = saved.array("multiplier_row", np.int32, int(numbers.sum()), below=len(limits))
+        self._multipliers = saved.array("multiplier", np.float64, len(self._rows))
+        if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
+            raise UnfitError("a point is not finite, or a temperature is not positive")
+        if not ((self._multipliers >= 0) & (self._multipliers < LARGEST)).all():
+            raise UnfitError("a multiplier is negative or too large")
+        self._first = np.concatenate([[0], np.cumsum(lengths)])
+        self._first_row = np.concatenate([[0], np.cumsum(numbers)])
+        self.leaves = {node: len(nodes) + x for x, node in enumerate(leaves)}
+        self.children = {node: tuple(branch) for node, *branch in branches.tolist()}
+        self.fixings: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
+        pieces = np.split(removed.astype(np.int64), np.cumsum(sizes)[:-1])
+        for x, (node, parent_sets) in enumerate(zip(nodes, pieces, strict=False)):
+            self.fixings.setdefault(node, []).append((x, parent_sets))
+        if len(self.leaves) < len(leaves) or len(self.children) < len(branches):
+            raise UnfitError("it has a node twice")
 
     def _check(self) -> None:
         """Raise InputError if a node lacks a bound, is reached twice, or cannot be reached from the root."""
@@ -116,7 +99,7 @@ class ProofTree:
             if node not in seen:
                 raise InputError(f"The certificate never reaches node {node}.")
 
-    def point(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def point(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the parent sets with eta not 0, and eta, at the point of some dual weights."""
         here = slice(self._first[number], self._first[number + 1])
         return self.parent_sets[here], self.eta[here]
@@ -125,8 +108,3 @@ class ProofTree:
         """Return the terms of a bound's constant and gradient, shape (P,) from the multipliers of some dual weights."""
         here = slice(self._first_row[number], self._first_row[number + 1])
         return self.rows.combine(self._rows[here], self._multipliers[here])
-
-
-def _total(sizes: NDArray[np.int64]) -> int:
-    """Return the sum of some sizes; -1 if a size is negative."""
-    return -1 if len(sizes) and sizes.min() < 0 else sum(sizes.tolist())
