@@ -26,34 +26,23 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives(Claim):
-    """The K best distinct structures. Two are distinct if they give some variable other parents.
+    """The K best distinct structures. Two are distinct if they give some variable other parents."""
 
-    Attributes
-    ----------
-    asked : int
-        K.
-    structures : tuple of Alternative
-        The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
-    bound : float or None
-        No structure that is not in the list scores more, in nats. None if there is no bound, or no other structure.
-    exhausted : bool
-        It is proved that there are no other structures over the candidate parent sets.
-    optimal : bool
-        It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
-        `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
-    same_posteriors : tuple of tuples of int
-        Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
-        (`milpbn.network.equivalence.same_posteriors`).
-    markov_equivalent : tuple of tuples of int
-        Groups of Markov equivalent structures: they differ by smoothing only.
-    """
-
+    #: K.
     asked: Annotated[int, Within(2)]
+    #: The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
     structures: tuple[Alternative, ...]
+    #: No structure that is not in the list scores more, in nats. None if there is no bound, or no other structure.
     bound: float | None
+    #: It is proved that there are no other structures over the candidate parent sets.
     exhausted: bool
+    #: It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
+    #: `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
     optimal: bool
+    #: Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
+    #: (`milpbn.network.equivalence.same_posteriors`).
     same_posteriors: tuple[Group, ...] = ()
+    #: Groups of Markov equivalent structures: they differ by smoothing only.
     markov_equivalent: tuple[Group, ...] = ()
 
     @property

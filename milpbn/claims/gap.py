@@ -66,20 +66,13 @@ def proves(objective: float | None, bound: float | None, tolerance: float | None
 
 @dataclass(frozen=True)
 class Gap:
-    """Distance between incumbent z and bound b.
+    """Distance between incumbent z and bound b."""
 
-    Attributes
-    ----------
-    absolute : float or None
-        b - z in nats.
-    relative_to_bound : float or None
-        (b - z) / |b|. Table 1 of Peharz and Pernkopf (2012) prints it in percent.
-    relative_to_incumbent : float or None
-        (b - z) / |z|, what HiGHS and Gurobi print.
-    """
-
+    #: b - z in nats.
     absolute: float | None = None
+    #: (b - z) / |b|. Table 1 of Peharz and Pernkopf (2012) prints it in percent.
     relative_to_bound: float | None = None
+    #: (b - z) / |z|, what HiGHS and Gurobi print.
     relative_to_incumbent: float | None = None
 
     @classmethod

@@ -28,52 +28,28 @@ FORMAT = "milpbn-local-scores-result"
 
 @dataclass(frozen=True, kw_only=True)
 class LocalResult:
-    """Outcome of a search for the structure with the largest sum of local scores.
+    """Outcome of a search for the structure with the largest sum of local scores."""
 
-    Attributes
-    ----------
-    name, sha256 : str
-        Name of the file of scores without its ending, and the hash of its variables, parent sets and scores.
-    variables, parent_sets : int
-        Number of variables, and of their parent sets in all.
-    reason : Reason
-        What is claimed of the structure.
-    limit : Limit or None
-        What stopped the search.
-    detail : str
-        The solver's own status.
-    structure : Structure or None
-        The best structure that was found; its variables have the order of the file.
-    objective, bound : float or None
-        Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
-        up to its tolerances.
-    tolerance : float or None
-        The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
-        where it was relative to the objective.
-    backend : BackendInfo
-        The MILP solver.
-    seconds : float
-        Wall-clock seconds, reading included.
-    trace : tuple of (seconds, incumbent, bound)
-        At every change.
-    seed : int
-        Random seed.
-    nodes : int or None
-        Branch-and-bound nodes.
-    """
-
+    #: Name of the file of scores without its ending, and the hash of its variables, parent sets and scores.
     name: str
     sha256: str
+    #: Number of variables, and of their parent sets in all.
     variables: int
     parent_sets: int
     reason: Reason
     limit: Limit | None
     detail: str
+    #: The best structure that was found; its variables have the order of the file.
     structure: Structure | None
+    #: Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
+    #: up to its tolerances.
     objective: float | None
     bound: float | None
+    #: The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
+    #: where it was relative to the objective.
     tolerance: NotNegative | None = None
     backend: BackendInfo
+    #: Wall-clock seconds, reading included.
     seconds: float
     trace: tuple[TracePoint, ...]
     seed: int

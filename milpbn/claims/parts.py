@@ -1,4 +1,4 @@
-"""Claims that are parts of a result: about a smaller problem, and about arcs.
+"""Claims that are parts of a result: about a smaller problem, about arcs, and about an average of networks.
 
 Each claim is a small frozen dataclass, and its attributes are the keys of its JSON object (`Claim`). `SubsetClaim` and
 `ScreenedClaim` are claims about a smaller problem than the one the user asked for, with an objective and a bound of
@@ -61,20 +61,13 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Searched(Claim):
-    """Score and bound of what a search maximised: over all samples and parent sets, or over some of either.
+    """Score and bound of what a search maximised: over all samples and parent sets, or over some of either."""
 
-    Attributes
-    ----------
-    objective : float or None
-        Score z of the result's structure, in nats.
-    bound : float or None
-        Proved upper bound b on every structure's score, in nats.
-    optimal : bool
-        It is proved that no structure has a better score.
-    """
-
+    #: Score z of the result's structure, in nats.
     objective: float | None
+    #: Proved upper bound b on every structure's score, in nats.
     bound: float | None
+    #: It is proved that no structure has a better score.
     optimal: bool
 
     @property
@@ -101,13 +94,9 @@ class SubsetClaim(Searched):
     """Score and bound of the weighted sum over representative samples.
 
     The bound says nothing about the score over all samples.
-
-    Attributes
-    ----------
-    samples : int
-        Number of representative samples: the distinct rows with a weight above 0.
     """
 
+    #: Number of representative samples: the distinct rows with a weight above 0.
     samples: Count
 
 
@@ -116,23 +105,16 @@ class ScreenedClaim(Searched):
     """Score and bound over the candidate parent sets that screening kept.
 
     The score is that of the result. The bound says nothing about structures with other parent sets.
-
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable.
-    criterion : str
-        How the parent sets were ranked.
-    total, ranked : int
-        Number of all candidate parent sets, and of those that were ranked; small ones are kept unranked.
-    kept : mapping of str to int
-        Number of kept parent sets of every variable.
     """
 
+    #: Number of parent sets to keep per variable.
     k: Count
+    #: How the parent sets were ranked.
     criterion: str
+    #: Number of all candidate parent sets, and of those that were ranked; small ones are kept unranked.
     total: Count
     ranked: Annotated[int, Within(0, "total")]
+    #: Number of kept parent sets of every variable.
     kept: Mapping[str, Annotated[int, Within(1, "total")]]
 
     @property
@@ -211,3 +193,36 @@ class ProvedArcs:
             if len(listed) > sum(found == key for found in seen.values()):
                 raise f.contradiction(f"an arc is listed twice under {key!r}")
         return cls.of(arcs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average(Claim):
+    """What a run says of a classifier that averages several networks.
+
+    All else in the result is about the first network.
+    """
+
+    #: Number of networks that were asked for.
+    asked: Count
+    #: Number of networks in the classifier. With 1 it is a single network.
+    networks: Annotated[int, Within(1, "asked")]
+    #: Whether the user stopped the run before it had all networks.
+    interrupted: bool = False
+    #: Why there are fewer than were asked for, as a clause; empty if there are not.
+    note: str = ""
+
+    def describe(self) -> list[str]:
+        """Return sentences for the user."""
+        said = [f"average of {self.networks} networks; score, bound, gap and certificate are of the first"]
+        if self.networks == 1:
+            said = ["one network, not an average"]
+        return said + ([f"{self.asked} were asked for: {self.note}"] if self.networks < self.asked else [])
+
+    @classmethod
+    def read(cls, f: Fields) -> Self:
+        """Read what `to_dict` returned."""
+        read = super().read(f)
+        missing = read.networks < read.asked
+        if missing != bool(read.note) or (read.interrupted and not missing):
+            raise f.contradiction("it says why networks are missing although none is, or the reverse")
+        return read

@@ -12,13 +12,12 @@ from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import integral_of, proves
 from milpbn.claims.gap import is_optimal as is_optimal
-from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, as_json, read_pair
+from milpbn.claims.parts import Average, ProvedArcs, ScreenedClaim, Searched, SubsetClaim, as_json, read_pair
 from milpbn.claims.reading import (
     TracePoint,
     check_among,

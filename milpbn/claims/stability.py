@@ -29,27 +29,17 @@ FORMAT = "milpbn stability"
 
 @dataclass(frozen=True, kw_only=True)
 class SampleRun(Claim):
-    """One search.
+    """One search."""
 
-    Attributes
-    ----------
-    structure : mapping of str to tuple of str, or None
-        The parents of every variable; None if no structure was found.
-    objective, bound : float or None
-        Score and bound on the sample, in nats; scores of different samples cannot be compared.
-    optimal : bool
-        Whether the structure is proved best on the sample.
-    seconds : float
-        Wall-clock time.
-    failure : str
-        Why the search failed, as a sentence; empty if it did not.
-    """
-
+    #: The parents of every variable; None if no structure was found.
     structure: Mapping[str, tuple[str, ...]] | None
+    #: Score and bound on the sample, in nats; scores of different samples cannot be compared.
     objective: float | None = None
     bound: float | None = None
+    #: Whether the structure is proved best on the sample.
     optimal: bool = False
     seconds: NotNegative = 0.0
+    #: Why the search failed, as a sentence; empty if it did not.
     failure: str = ""
 
     @property
@@ -91,41 +81,23 @@ class ArcShare:
 
 @dataclass(frozen=True, kw_only=True)
 class Stability:
-    """The runs on bootstrap samples of one table, and the run on all rows.
+    """The runs on bootstrap samples of one table, and the run on all rows."""
 
-    Attributes
-    ----------
-    data : DataSummary
-        All rows.
-    names : tuple of str
-        Features first, the class last.
-    score : Score
-        What every run maximised.
-    constraints : Constraints
-        What every structure has to obey.
-    seed : int
-        Seed of the samples. Sample k is the same for any number of samples.
-    time_limit_each : float or None
-        Seconds of every run.
-    backend : str
-        Who searched.
-    asked : int
-        Number of samples that were asked for.
-    all_rows : SampleRun
-        The run on the table itself.
-    runs : mapping of int to SampleRun
-        By the number of the sample, from 1: the runs that are finished.
-    """
-
+    #: All rows.
     data: DataSummary
+    #: Features first, the class last.
     names: tuple[str, ...]
     score: Score
     constraints: Constraints
+    #: Seed of the samples. Sample k is the same for any number of samples.
     seed: int
+    #: Seconds of every run.
     time_limit_each: NotNegative | None
     backend: str
     asked: Count
+    #: The run on the table itself.
     all_rows: SampleRun
+    #: By the number of the sample, from 1: the runs that are finished.
     runs: Mapping[int, SampleRun]
 
     @property

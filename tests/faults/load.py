@@ -95,18 +95,9 @@ class _Malloc(ctypes.Structure):
     _fields_ = tuple(
         (name, ctypes.c_size_t)
         for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
         ]
-    )
+    )  # fmt: skip
 
 
 def _malloc_used() -> int:

@@ -62,48 +62,32 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class Verification:
-    """The facts that a certificate proves.
+    """The facts that a certificate proves."""
 
-    Attributes
-    ----------
-    objective : float
-        Score of the structure, computed from the data; over the subset, if a subset of the samples was searched.
-    bound : float
-        Upper bound on every structure's score.
-    samples : int or None
-        Number of samples of the subset; None without one.
-    kept, total : int or None
-        Number of parent sets over which the bound holds, and of all; None if it holds over all.
-    listed : int or None
-        Number of structures in the list of the K best; None without one.
-    others : float or None
-        Upper bound on every structure's score that is not listed; -inf if there are no others. None without a list,
-        and for a list without a bound.
-    nodes, leaves : int
-        Number of nodes of the tree, and of nodes without children.
-    deletions : int
-        Number of parent sets that reduced-cost fixing removed, counted at every node that removes them.
-    arcs_in, arcs_out : int
-        Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
-    seconds : float
-        Wall-clock time of the check.
-    among : str
-        The structures that bound and optimum are about (`milpbn.problem.class_free.among`); empty if all are meant.
-    """
-
+    #: Score of the structure, computed from the data; over the subset, if a subset of the samples was searched.
     objective: float
+    #: Upper bound on every structure's score.
     bound: float
+    #: Number of nodes of the tree, and of nodes without children.
     nodes: int
     leaves: int
+    #: Number of parent sets that reduced-cost fixing removed, counted at every node that removes them.
     deletions: int
+    #: Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
     arcs_in: int
     arcs_out: int
     seconds: float
+    #: Number of samples of the subset; None without one.
     samples: int | None = None
+    #: Number of parent sets over which the bound holds, and of all; None if it holds over all.
     kept: int | None = None
     total: int | None = None
+    #: Number of structures in the list of the K best; None without one.
     listed: int | None = None
+    #: Upper bound on every structure's score that is not listed; -inf if there are no others. None without a list,
+    #: and for a list without a bound.
     others: float | None = None
+    #: The structures that bound and optimum are about (`milpbn.problem.class_free.among`); empty if all are meant.
     among: str = ""
 
     @property
