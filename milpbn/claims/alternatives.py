@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated
 
-from milpbn.claims.parts import Claim
+from milpbn.claims.parts import ResultPart
 from milpbn.network.structure import Structure
 from milpbn.util.declared import Within, read_as
 from milpbn.util.jsonable import Fields
@@ -25,7 +25,7 @@ class Alternative:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternatives(Claim):
+class Alternatives(ResultPart):
     """The K best distinct structures. Two are distinct if they give some variable other parents."""
 
     #: K.

@@ -1,6 +1,6 @@
 """Claims that are parts of a result: about a smaller problem, about arcs, and about an average of networks.
 
-Each claim is a small frozen dataclass, and its attributes are the keys of its JSON object (`Claim`). `SubsetClaim` and
+Each is a small frozen dataclass, and its attributes are the keys of its JSON object (`ResultPart`). `SubsetClaim` and
 `ScreenedClaim` are claims about a smaller problem than the one the user asked for, with an objective and a bound of
 their own. Another claim of this kind needs one more type beside them, and one more case in
 `milpbn.claims.result.Result.searched`. What reads a claim raises `InputError` if a value is missing or impossible.
@@ -33,7 +33,7 @@ def as_json(value: Any) -> Any:
         return value.to_mapping()
     if isinstance(value, StrEnum):
         return value.value
-    if isinstance(value, Claim):
+    if isinstance(value, ResultPart):
         return value.to_dict()
     if is_dataclass(value):
         return as_json(vars(value))
@@ -42,7 +42,7 @@ def as_json(value: Any) -> Any:
     return [as_json(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-class Claim:
+class ResultPart:
     """A dataclass that is read from a JSON object as it is declared (`read_as`), and written with the same keys."""
 
     #: Attributes that are not written.
@@ -60,7 +60,7 @@ class Claim:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Searched(Claim):
+class Searched(ResultPart):
     """Score and bound of what a search maximised: over all samples and parent sets, or over some of either."""
 
     #: Score z of the result's structure, in nats.
@@ -196,7 +196,7 @@ class ProvedArcs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Average(Claim):
+class Average(ResultPart):
     """What a run says of a classifier that averages several networks.
 
     All else in the result is about the first network.

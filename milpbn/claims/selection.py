@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from milpbn.claims.parts import SAME_NUMBER, Claim, as_json
+from milpbn.claims.parts import SAME_NUMBER, ResultPart, as_json
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score, gamma_from_p
 from milpbn.util.declared import Count, NotNegative, OneOf, Within
@@ -62,7 +62,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Selection(Claim):
+class Selection(ResultPart):
     """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried."""
 
     #: The values of the first trial by `Trial.rank`: among equal accuracies, a network with arcs, then fewer parents,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from milpbn.claims.about import DataSummary
-from milpbn.claims.parts import Arc, Claim
+from milpbn.claims.parts import Arc, ResultPart
 from milpbn.claims.reading import read_constraints, read_parents, read_score, save_document
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
@@ -28,7 +28,7 @@ FORMAT = "milpbn stability"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleRun(Claim):
+class SampleRun(ResultPart):
     """One search."""
 
     #: The parents of every variable; None if no structure was found.
