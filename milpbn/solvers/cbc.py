@@ -9,7 +9,9 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,9 @@ from milpbn.util.scratch import scratch_folder
 
 #: Maximum violation of a row by a solution after `polish`; CBC writes solutions with eight digits.
 FEASIBILITY = 1e-6
+#: Options of a second run: CBC 2.10.3 sometimes calls a point optimal whose integer columns its preprocessing made
+#: fractional ("Postprocessing changed objective", whatever the size of the coefficients); without it, it does not.
+UNPROCESSED = {"preprocess": "off"}
 #: Seconds that CBC gets to write its solution after an interrupt; its root heuristics ignore interrupts.
 GRACE = 1.0
 
@@ -54,30 +59,56 @@ class CbcSolver(Solver):
                 write_mps(milp, folder / "model.mps")
                 if start is not None:
                     write_start("cbc", milp, start, folder / "start.sol")
-            log = CbcLog()
-
-            def on_line(line: str) -> None:
-                if log_file is not None:
-                    log_file.write(line + "\n")
-                if log.feed(line):
-                    events.bound(MPS_OBJECTIVE_SIGN * log.bound + milp.constant)
-                events.nodes(log.nodes)
-
-            def stop() -> bool:
-                return settings.remaining() == 0.0 or events.stopping()
-
-            begin = time.monotonic()
             command = _command(program, folder, start is not None, settings)
-            ended = run_process(command, on_line=on_line, stop=stop, grace=GRACE)
-            # If its time runs out in preprocessing, CBC calls the model infeasible.
-            seconds = settings.remaining()
-            in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
-            proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
-            status, objective = _report_solution(milp, folder / "solution.sol", events)
-            if proved and math.isfinite(objective):
-                events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
-                return Outcome(finished=True, detail=log.result)
-            return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
+            outcome = _run(milp, folder, command, settings, log_file, events)
+            if outcome is None:
+                plain = replace(settings, options={**settings.options, **UNPROCESSED})
+                (folder / "solution.sol").unlink()
+                command = _command(program, folder, start is not None, plain)
+                outcome = _run(milp, folder, command, plain, log_file, events)
+            assert outcome is not None  # only a preprocessed model has none
+            return outcome
+
+
+def _run(
+    milp: Milp,
+    folder: Path,
+    command: list[str],
+    settings: Settings,
+    log_file: TextIO | None,
+    events: MilpEvents,
+) -> Outcome | None:
+    """Run CBC; return None if it calls a point optimal that is none of the model (see `UNPROCESSED`)."""
+    log = CbcLog()
+
+    def on_line(line: str) -> None:
+        if log_file is not None:
+            log_file.write(line + "\n")
+        if log.feed(line):
+            events.bound(MPS_OBJECTIVE_SIGN * log.bound + milp.constant)
+        events.nodes(log.nodes)
+
+    def stop() -> bool:
+        return settings.remaining() == 0.0 or events.stopping()
+
+    begin = time.monotonic()
+    ended = run_process(command, on_line=on_line, stop=stop, grace=GRACE)
+    # If its time runs out in preprocessing, CBC calls the model infeasible.
+    seconds = settings.remaining()
+    in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
+    proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
+    status, objective, is_point = _report_solution(milp, folder / "solution.sol", events)
+    if proved and math.isfinite(objective):
+        if not is_point and not unprocessed(settings):
+            return None
+        events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
+        return Outcome(finished=True, detail=log.result)
+    return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
+
+
+def unprocessed(settings: Settings) -> bool:
+    """Whether an option says how CBC preprocesses models."""
+    return any(key.lower().startswith("prep") for key in settings.options)
 
 
 def executable() -> str:
@@ -145,11 +176,13 @@ def _ask(program: str, arguments: list[str]) -> str:
     return text.partition("(default strategy")[2] if arguments else text
 
 
-def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, float]:
+def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, float, bool]:
     """Report the point in CBC's solution file, if it holds one; return CBC's status, which is empty without a file.
 
-    The second value is the objective of the minimisation in the file, rounded downwards; -inf without one.
+    The second value is the objective of the minimisation in the file, rounded downwards; -inf without one. The third
+    says whether there is a feasible point.
     """
+    reported = False
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         status, _, value = file.readline().partition(" - objective value")
         with contextlib.suppress(InputError):
@@ -158,8 +191,9 @@ def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, f
             if milp.violation(x) <= FEASIBILITY:
                 assert found.objective is not None  # the first line has it
                 events.point(x, "cbc", MPS_OBJECTIVE_SIGN * found.objective + milp.constant)
-        return status.strip(), _rounded_down(value.strip(), None)
-    return "", -math.inf
+                reported = True
+        return status.strip(), _rounded_down(value.strip(), None), reported
+    return "", -math.inf, reported
 
 
 def _cuts_off(settings: Settings) -> bool:

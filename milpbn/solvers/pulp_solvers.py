@@ -8,7 +8,7 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any, Final
 
@@ -26,9 +26,11 @@ from milpbn.solvers.support.repair import polish
 #: Maximum violation of a row by a point that is reported.
 FEASIBILITY = 1e-6
 
+#: PuLP's names for the variants of CBC.
+CBC: Final = ("PULP_CBC_CMD", "COIN_CMD")
 #: PuLP's names for the variants of each solver, in order of preference.
 FAMILIES: Final[dict[str, tuple[str, ...]]] = {
-    "cbc": ("PULP_CBC_CMD", "COIN_CMD"),
+    "cbc": CBC,
     "copt": ("COPT", "COPT_DLL", "COPT_CMD"),
     "cplex": ("CPLEX_PY", "CPLEX_CMD"),
     "glpk": ("GLPK_CMD", "PYGLPK"),
@@ -128,37 +130,12 @@ class PulpSolver(ChildSolver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildSolver`."""
-        import pulp
-
         name = self._available()
-        problem, variables = _problem(milp)
-        arguments = _arguments(name, settings, start is not None)
-        if start is not None:
-            for variable, value in zip(variables, start.tolist(), strict=True):
-                variable.setInitialValue(value, check=False)
-        solver = _make(name, **arguments)
-        if _PACKAGES.get(name) == "highspy":
-            import highspy
-
-            # The scheduler of an earlier model in this process refuses another number of threads.
-            highspy.Highs.resetGlobalScheduler(True)
-        begin = time.monotonic()
-        try:
-            problem.solve(solver)
-        except Exception as error:
-            raise SolverError(f"{name}, called through PuLP, failed: {error}.") from error
-        seconds = arguments.get("timeLimit", math.inf)
-        in_time = time.monotonic() - begin < 0.98 * seconds
-        # The user's options may set another gap or a cutoff.
-        exact = in_time and "gapRel" in arguments and not settings.options
-        # Solvers may end before a short limit. Without options and a request to stop, only the limit can end them.
-        timed = "timeLimit" in arguments and not settings.options and not events.stopping()
-        limit = "time" if timed or not in_time else "user"
-        if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
-            raise SolverError(
-                f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
-            )
-        return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
+        outcome = _solve(name, milp, start, settings, events)
+        lost = outcome.limit is None and not outcome.finished  # its optimal point is none of the model
+        if lost and name in CBC and not cbc.unprocessed(settings) and not events.stopping():
+            outcome = _solve(name, milp, start, settings, events, cbc.UNPROCESSED)
+        return outcome
 
     def _available(self) -> str:
         """Return the first variant that is installed and licensed."""
@@ -175,6 +152,47 @@ class PulpSolver(ChildSolver):
             f"The backend {self.name} needs {' or '.join(needs)}, and a licence if the solver is commercial; "
             "install it or choose another --backend."
         )
+
+
+def _solve(
+    name: str,
+    milp: Milp,
+    start: NDArray[np.float64] | None,
+    settings: Settings,
+    events: MilpEvents,
+    more: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Solve the MILP once, with more options than the user's."""
+    import pulp
+
+    problem, variables = _problem(milp)
+    arguments = _arguments(name, settings, start is not None, more or {})
+    if start is not None:
+        for variable, value in zip(variables, start.tolist(), strict=True):
+            variable.setInitialValue(value, check=False)
+    solver = _make(name, **arguments)
+    if _PACKAGES.get(name) == "highspy":
+        import highspy
+
+        # The scheduler of an earlier model in this process refuses another number of threads.
+        highspy.Highs.resetGlobalScheduler(True)
+    begin = time.monotonic()
+    try:
+        problem.solve(solver)
+    except Exception as error:
+        raise SolverError(f"{name}, called through PuLP, failed: {error}.") from error
+    seconds = arguments.get("timeLimit", math.inf)
+    in_time = time.monotonic() - begin < 0.98 * seconds
+    # The user's options may set another gap or a cutoff.
+    exact = in_time and "gapRel" in arguments and not settings.options
+    # Solvers may end before a short limit. Without options and a request to stop, only the limit can end them.
+    timed = "timeLimit" in arguments and not settings.options and not events.stopping()
+    limit = "time" if timed or not in_time else "user"
+    if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
+        raise SolverError(
+            f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
+        )
+    return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
 
 
 def pulp_names() -> list[str]:
@@ -231,12 +249,12 @@ def _problem(milp: Milp) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _arguments(name: str, settings: Settings, warm: bool) -> dict[str, Any]:
+def _arguments(name: str, settings: Settings, warm: bool, more: Mapping[str, str]) -> dict[str, Any]:
     """Return the keyword arguments for the solver's class; each class has others."""
     import pulp
 
     _check_options(name, settings)
-    options = dict(settings.options)
+    options = {**settings.options, **more}
     if name in _SEEDS:
         options.setdefault(_SEEDS[name], str(settings.seed))
     accepted = inspect.signature(type(_make(name, msg=False)).__init__).parameters
@@ -267,7 +285,7 @@ def _arguments(name: str, settings: Settings, warm: bool) -> dict[str, Any]:
 
 def _check_options(name: str, settings: Settings) -> None:
     """Refuse unknown options of CBC and SCIP; PuLP would ignore them silently."""
-    if name in ("PULP_CBC_CMD", "COIN_CMD"):
+    if name in CBC:
         cbc.check_options(cbc.executable(), settings)
     elif name == "SCIP_PY":
         scip.check_options(settings)
