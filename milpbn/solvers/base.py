@@ -83,12 +83,15 @@ class MilpEvents(Protocol):
 
     def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
         """Report a feasible point of the MILP, shape (n,), and its objective as stated by the solver, or None."""
+        return
 
     def bound(self, value: float) -> None:
         """Report a valid upper bound on the MILP's objective, constant included."""
+        return
 
     def nodes(self, count: int) -> None:
         """Report the number of branch-and-bound nodes so far."""
+        return
 
     def stopping(self) -> bool:
         """Whether the solver has to stop now (deadline, interrupt, gap reached)."""

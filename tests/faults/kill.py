@@ -20,7 +20,6 @@ import gzip
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -501,39 +500,36 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
             tally.failures.append({"seed": None, "signal": None, "at": None, "what": wrong})
 
 
-def line_of(name: str, tally: Tally) -> str:
-    """Return a line with the figures of a cell."""
-    signals = ", ".join(f"{count} {re.sub('SIG', '', word)}" for word, count in sorted(tally.signals.items()))
-    return (
-        f"{name:<26} {tally.instants:>4} instants ({signals}; {tally.while_writing} while writing, "
-        f"{tally.twice} twice), {tally.files_checked} files, {tally.left_for_next_run} left for the next run, "
-        f"obeyed within {tally.longest_to_obey:.1f} s, second {tally.longest_to_obey_second:.1f} s, "
-        f"{tally.processor_seconds:.0f} CPU s, {len(tally.failures)} failures"
-    )
+HEAD = (
+    "| command | instants | KILL, TERM, INT | while writing | twice | files read | left for the next run | "
+    "obeyed within s | second signal s | CPU s | failures |"
+)
+
+
+def row_of(name: str, t: Tally, signals: bool = True) -> str:
+    """Return the figures of a cell as a row of the table; without signals and times, of all cells together."""
+    sent = ", ".join(str(t.signals[number.name]) for number in SIGNALS) if signals else ""
+    times = [f"{x:.1f}" if signals else "" for x in (t.longest_to_obey, t.longest_to_obey_second)]
+    counts = t.while_writing, t.twice, t.files_checked, t.left_for_next_run
+    figures = (name, t.instants, sent, *counts, *times, f"{t.processor_seconds:.0f}", len(t.failures))
+    return f"| {' | '.join(map(str, figures))} |".replace("|  |", "| |").replace("|  |", "| |")
 
 
 def table_of(cells: dict[str, Any]) -> str:
     """Return the figures of all cells as a table of Markdown."""
-    lines = [
-        "| command | instants | KILL, TERM, INT | while writing | twice | files read | left for the next run | "
-        "obeyed within s | second signal s | CPU s | failures |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
     tallies = {name: Tally.read(values) for name, values in cells.items()}
-    for name, t in tallies.items():
-        signals = ", ".join(str(t.signals[number.name]) for number in SIGNALS)
-        lines.append(
-            f"| {name} | {t.instants} | {signals} | {t.while_writing} | {t.twice} | {t.files_checked} | "
-            f"{t.left_for_next_run} | {t.longest_to_obey:.1f} | {t.longest_to_obey_second:.1f} | "
-            f"{t.processor_seconds:.0f} | {len(t.failures)} |"
-        )
-    of = list(tallies.values())
-    lines.append(
-        f"| all | {sum(t.instants for t in of)} | | {sum(t.while_writing for t in of)} | {sum(t.twice for t in of)} | "
-        f"{sum(t.files_checked for t in of)} | {sum(t.left_for_next_run for t in of)} | | | "
-        f"{sum(t.processor_seconds for t in of):.0f} | {sum(len(t.failures) for t in of)} |"
-    )
-    return "\n".join(lines)
+    every = Tally(failures=[failure for t in tallies.values() for failure in t.failures])
+    for key in (
+        "instants",
+        "while_writing",
+        "twice",
+        "files_checked",
+        "left_for_next_run",
+        "processor_seconds",
+    ):
+        setattr(every, key, sum(getattr(t, key) for t in tallies.values()))
+    rows = [row_of(name, t) for name, t in tallies.items()]
+    return "\n".join([HEAD, "|---" * 11 + "|", *rows, row_of("all", every, signals=False)])
 
 
 def main() -> None:
@@ -569,7 +565,7 @@ def main() -> None:
         run_cell(cell, tally, options, keep)
         keep()
         failed += len(tally.failures) - known
-        print(line_of(cell.name, tally), flush=True)
+        print(row_of(cell.name, tally), flush=True)
         for failure in tally.failures[known:]:
             print(f"    {failure}", flush=True)
     sys.exit(1 if failed else 0)

@@ -71,7 +71,10 @@ class ChildSolver(Solver):
         """
 
         def receive(what: str, arguments: tuple[Any, ...]) -> object:
-            return passed(self) if what == "passed" else getattr(events, what)(*arguments)
+            if what == "passed":
+                passed(self)
+                return None
+            return getattr(events, what)(*arguments)
 
         def stop() -> bool:
             return settings.remaining() == 0.0 or events.stopping()
