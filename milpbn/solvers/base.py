@@ -185,7 +185,7 @@ def unknown_option(solver: str, key: str, reason: str = "") -> InputError:
 
 
 @contextlib.contextmanager
-def taking(solver: str, key: str, *errors: type[Exception]) -> Iterator[None]:
+def option_errors(solver: str, key: str, *errors: type[Exception]) -> Iterator[None]:
     """Turn the solver's own errors about an option, when it is set within the block, into `unknown_option`."""
     try:
         yield

@@ -30,7 +30,7 @@ from milpbn.util.scratch import scratch_folder
 FEASIBILITY = 1e-6
 #: Options of a second run: CBC 2.10.3 sometimes calls a point optimal whose integer columns its preprocessing made
 #: fractional ("Postprocessing changed objective", whatever the size of the coefficients); without it, it does not.
-UNPROCESSED = {"preprocess": "off"}
+WITHOUT_PREPROCESSING = {"preprocess": "off"}
 #: Seconds that CBC gets to write its solution after an interrupt; its root heuristics ignore interrupts.
 GRACE = 1.0
 
@@ -62,11 +62,11 @@ class CbcSolver(Solver):
             command = _command(program, folder, start is not None, settings)
             outcome = _run(milp, folder, command, settings, log_file, events)
             if outcome is None:
-                plain = replace(settings, options={**settings.options, **UNPROCESSED})
+                plain = replace(settings, options={**settings.options, **WITHOUT_PREPROCESSING})
                 (folder / "solution.sol").unlink()
                 command = _command(program, folder, start is not None, plain)
                 outcome = _run(milp, folder, command, plain, log_file, events)
-            assert outcome is not None  # only a preprocessed model has none
+            assert outcome is not None  # it is None only where CBC may preprocess
             return outcome
 
 
@@ -78,7 +78,7 @@ def _run(
     log_file: TextIO | None,
     events: MilpEvents,
 ) -> Outcome | None:
-    """Run CBC; return None if it calls a point optimal that is none of the model (see `UNPROCESSED`)."""
+    """Run CBC; return None if it calls a point optimal that is not feasible (see `WITHOUT_PREPROCESSING`)."""
     log = CbcLog()
 
     def on_line(line: str) -> None:
@@ -99,14 +99,14 @@ def _run(
     proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
     status, objective, is_point = _report_solution(milp, folder / "solution.sol", events)
     if proved and math.isfinite(objective):
-        if not is_point and not unprocessed(settings):
+        if not is_point and not chooses_preprocessing(settings):
             return None
         events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
         return Outcome(finished=True, detail=log.result)
     return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
 
 
-def unprocessed(settings: Settings) -> bool:
+def chooses_preprocessing(settings: Settings) -> bool:
     """Whether an option says how CBC preprocesses models."""
     return any(key.lower().startswith("prep") for key in settings.options)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
-from milpbn.solvers.base import MilpEvents, Outcome, Settings, parse_number, taking
+from milpbn.solvers.base import MilpEvents, Outcome, Settings, option_errors, parse_number
 from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents, run_stoppable
 from milpbn.solvers.support.integer_relaxation import IntegerRelaxation, relax_to_integers
@@ -151,7 +151,7 @@ def _set_options(parameters: Any, settings: Settings) -> None:
     parameters.log_search_progress = settings.log is not None
     parameters.log_to_stdout = False
     for key, text in settings.options.items():
-        with taking("CP-SAT", key, AttributeError, TypeError, ValueError, OverflowError):
+        with option_errors("CP-SAT", key, AttributeError, TypeError, ValueError, OverflowError):
             _set_option(parameters, key, text)
 
 

@@ -132,9 +132,10 @@ class PulpSolver(ChildSolver):
         """Maximise the MILP in this process; see `ChildSolver`."""
         name = self._available()
         outcome = _solve(name, milp, start, settings, events)
-        lost = outcome.limit is None and not outcome.finished  # its optimal point is none of the model
-        if lost and name in CBC and not cbc.unprocessed(settings) and not events.stopping():
-            outcome = _solve(name, milp, start, settings, events, cbc.UNPROCESSED)
+        # The point that it calls optimal is not feasible.
+        lost = outcome.limit is None and not outcome.finished
+        if lost and name in CBC and not cbc.chooses_preprocessing(settings) and not events.stopping():
+            outcome = _solve(name, milp, start, settings, events, cbc.WITHOUT_PREPROCESSING)
         return outcome
 
     def _available(self) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milpbn.errors import SolverError
 from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.milp import LazyRows, Milp
-from milpbn.solvers.base import Capabilities, MilpEvents, Outcome, Settings, taking
+from milpbn.solvers.base import Capabilities, MilpEvents, Outcome, Settings, option_errors
 from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents, run_stoppable
 from milpbn.solvers.support.process import open_log, temporary_files
@@ -117,7 +117,7 @@ def _set_options(model: Any, settings: Settings) -> None:
     model.setParam("limits/gap", 0.0)
     model.setParam("limits/absgap", 0.0)
     for key, text in settings.options.items():
-        with taking("SCIP", key, LookupError, ValueError, TypeError, OverflowError):
+        with option_errors("SCIP", key, LookupError, ValueError, TypeError, OverflowError):
             kind = type(model.getParam(key))
             value: Any = text
             if kind is bool:
