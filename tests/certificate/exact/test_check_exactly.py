@@ -164,7 +164,11 @@ def test_maxima_are_those_of_enumeration(seed: int) -> None:
         assert heaviest(problem.parent_sets, weights, allowed, edges, wanted) == most
 
 
-@pytest.mark.parametrize("seed", range(25))
+#: Without 22 and 23, whose certificates alone take longer than all others together.
+HONEST = [seed for seed in range(27) if seed not in (22, 23)]
+
+
+@pytest.mark.parametrize("seed", HONEST)
 def test_honest_certificates_pass_and_what_they_prove_holds(seed: int, tmp_path: Path) -> None:
     case = make_case(seed)
     _, data, score, rules = case
