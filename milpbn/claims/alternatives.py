@@ -28,7 +28,6 @@ class Alternative:
 class Alternatives(ResultPart):
     """The K best distinct structures. Two are distinct if they give some variable other parents."""
 
-    #: K.
     asked: Annotated[int, Within(2)]
     #: The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
     structures: tuple[Alternative, ...]
