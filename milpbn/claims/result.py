@@ -17,6 +17,7 @@ from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import integral_of, proves
 from milpbn.claims.gap import is_optimal as is_optimal
+from milpbn.claims.other_files import other_kind
 from milpbn.claims.parts import Average, ProvedArcs, ScreenedClaim, Searched, SubsetClaim, as_json, read_pair
 from milpbn.claims.reading import (
     TracePoint,
@@ -329,10 +330,6 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
-        from milpbn.claims.other_files import (
-            other_kind,  # knows all kinds of files, which a search does not need
-        )
-
         if other := other_kind(values):
             raise InputError(f"{_where(path)} cannot be used: {other}.")
         return values
