@@ -82,8 +82,8 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         # refuses a malformed file in a sentence.
         values = Result.read(result)
         read = Result.from_dict(values, f"The result {result!r}")
-    score = read_claim(load_proof(result)[0], "The certificate").score if read is None else read.score
-    dataset = table.read(data, in_units=score.needs_units).dataset("train")
+    claimed = read_claim(load_proof(result)[0], "The certificate").result if read is None else read
+    dataset = table.read(data, in_units=claimed.score.needs_units).dataset("train")
     say(describe(check(values, certificate or result, dataset), read))
     for line in dropped_lines(dataset.notes):
         say(line)

@@ -31,6 +31,8 @@ class Telling(ChildSolver):
             print("printed by the solver", flush=True)
         elif task == "die" or (task == "die when used" and Telling.models > 1):
             os.kill(os.getpid(), signal.SIGKILL)
+        elif task == "raise":
+            raise KeyError("inside")
         elif task == "hang":
             time.sleep(60)
         elif task == "leave a file":

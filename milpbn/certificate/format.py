@@ -23,7 +23,7 @@ from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.jsonable import parse_object
-from milpbn.util.saved_arrays import SavedArrays
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: Version of the file format. Since version 5 the header holds all that the result says about the run.
 VERSION = 5
@@ -78,18 +78,8 @@ class Proof:
     ) -> None:
         """Record a node's branching decision together with the bounds of its children.
 
-        A file holds both children with their bounds, or neither.
-
-        Parameters
-        ----------
-        node : int
-            Number of the node.
-        decision : Decision
-            True for all structures of the first child, false for all of the second.
-        children : pair of int
-            Numbers of the two children.
-        fixings, leaves : iterable of tuple
-            Arguments of `fix` and of `leaf`, one tuple per call.
+        A file holds both children with their bounds, or neither. The decision is true for all structures of the first
+        child, false for all of the second. `fixings` and `leaves` are arguments of `fix` and of `leaf`.
         """
         with self._lock:
             self._drop(node)
@@ -115,23 +105,14 @@ class Proof:
     def copy(self) -> Proof:
         """Return the proof of this moment, which does not grow any more. It shares its arrays with this one."""
         with self._lock:
-            return Proof(
-                list(self.branches),
-                list(self.fixings),
-                dict(self.leaves),
-                self.rows,
-                self.sample_weights,
-                self.nbytes,
-            )
+            grown = list(self.branches), list(self.fixings), dict(self.leaves)
+            return Proof(*grown, self.rows, self.sample_weights, self.nbytes)
 
     @classmethod
     def restored(cls, saved: SavedArrays) -> Proof:
         """Return the proof of which `arrays` returned the arrays; without the weights of a subset's samples.
 
-        Raises
-        ------
-        UnfitError
-            If the arrays do not fit together.
+        Raises UnfitError if the arrays do not fit together.
         """
         proof = cls(rows=restored_rows(saved))
         nodes = saved.array("deletion_node", np.int32, None).tolist()
@@ -154,24 +135,22 @@ class Proof:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the proof as arrays: branches, and the concatenated dual weights of fixings and leaves."""
-        with self._lock:
-            branches, fixings = list(self.branches), list(self.fixings)
-            leaves = dict(self.leaves)
-        weights = [w for _, w, _ in fixings] + list(leaves.values())
+        known = self.copy()
+        fixings, rows = known.fixings, known.rows
+        weights = [w for _, w, _ in fixings] + list(known.leaves.values())
         fixed = [parent_sets for _, _, parent_sets in fixings]
         empty = np.empty(0, dtype=np.int32)
-        rows = self.rows
         subset = {}
         if self.sample_weights is not None:
             counted = np.flatnonzero(self.sample_weights)
             subset = {"subset_row": counted, "subset_weight": self.sample_weights[counted]}
         return {
             **subset,
-            "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
+            "branches": np.array(known.branches, dtype=np.int32).reshape(-1, 6),
             "deletion_node": np.array([node for node, _, _ in fixings], dtype=np.int32),
             "deletion_size": np.array([len(parent_sets) for parent_sets in fixed], dtype=np.int64),
             "deleted": np.concatenate([empty, *fixed]),
-            "leaf_node": np.array(list(leaves), dtype=np.int32),
+            "leaf_node": np.array(list(known.leaves), dtype=np.int32),
             "weights_size": np.array([len(w.parent_sets) for w in weights], dtype=np.int64),
             "entries": np.concatenate([empty, *(w.parent_sets for w in weights)]),
             "eta": np.concatenate([np.empty(0), *(w.eta for w in weights)]),
@@ -185,13 +164,7 @@ class Proof:
 
 
 def restored_rows(saved: SavedArrays) -> Inequalities:
-    """Return the inequalities among the arrays of a proof.
-
-    Raises
-    ------
-    UnfitError
-        If the arrays do not fit together.
-    """
+    """Return the inequalities among the arrays of a proof; raise UnfitError if they do not fit together."""
     members = saved.array("row_members", np.bool_, None, None)
     return Inequalities(members, saved.array("row_limit", np.int64, len(members)))
 
@@ -212,9 +185,12 @@ def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
 
 def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
     """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if there are none."""
-    variable = saved.array("kept_variable", np.int32, None)
-    sizes = saved.array("kept_size", np.int32, len(variable))
+    V = len(names)
+    variable = saved.array("kept_variable", np.int32, None, below=V)
+    sizes = saved.array("kept_size", np.int32, len(variable), below=V)
     members = saved.array("kept_member", np.int32, int(sizes.sum())).tolist()
+    if (np.diff(variable) < 0).any():
+        raise UnfitError("kept_variable is not sorted")
     sets: list[list[tuple[int, ...]]] = [[] for _ in names]
     for i, n, end in zip(variable.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
         sets[i].append(tuple(members[end - n : end]))
@@ -222,25 +198,11 @@ def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
 
 
 def save_certificate(
-    path: str | os.PathLike[str],
-    header: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> None:
-    """Write a proof's arrays, and a header that says what they prove, atomically.
+    """Write the arrays of a proof, and a header (`certificate_header`) that says what they prove, atomically.
 
-    Parameters
-    ----------
-    path : path
-        Path of the file.
-    header : dict
-        Return value of `certificate_header`.
-    arrays : dict
-        Return value of `Proof.arrays`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    Raises InputError if the file cannot be written.
     """
     write_sealed(path, {"version": VERSION, **header}, arrays, compressed=True)
 
@@ -257,12 +219,9 @@ def certificate_header(result: Result) -> dict[str, Any]:
 
 
 def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a certificate file; return its header and its arrays.
+    """Return the header and the arrays of a certificate file.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not a certificate, or was changed after it was written.
+    Raises InputError if the file cannot be read, is not a certificate, or was changed after it was written.
     """
     where = f"The certificate {str(path)!r}"
     try:
@@ -273,9 +232,7 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         raise InputError(f"{where} cannot be read: {str(error).rstrip('.')}.") from None
     except MemoryError:
         raise
-    except (
-        Exception
-    ):  # zip, zlib, npy and Unicode errors have many types, and messages that do not help the user
+    except Exception:  # of zip, zlib, npy or Unicode, with messages that do not help the user
         raise InputError(
             f"{str(path)!r} is no readable certificate; name the file that --certificate wrote."
         ) from None
@@ -289,5 +246,5 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
             f"{where} is not of version {VERSION}, the only one that this milpbn reads; solve again with --certificate."
         )
     if not unchanged:
-        raise InputError(f"The certificate {str(path)!r} was changed after it was written.")
+        raise InputError(f"{where} was changed after it was written.")
     return header, arrays

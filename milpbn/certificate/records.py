@@ -29,25 +29,14 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True)
 class DualWeights:
-    """Dual weights, given by a point eta and a temperature, and the multipliers of inequalities.
+    """Dual weights, given by a point eta and a temperature, and the multipliers of inequalities."""
 
-    Attributes
-    ----------
-    parent_sets : int32 array, shape (n,)
-        Indices of the parent sets whose eta is not 0.
-    eta : float64 array, shape (n,)
-        Components of eta at `parent_sets`.
-    temperature : float
-        Temperature of the soft minimum, in nats.
-    rows : int32 array, shape (k,)
-        Indices of the inequalities (`Inequalities`) whose multipliers are not 0.
-    multipliers : float64 array, shape (k,)
-        Multipliers of `rows`.
-    """
-
+    #: Indices of the parent sets whose eta is not 0, and these components of eta, shape (n,) each.
     parent_sets: NDArray[np.int32]
     eta: NDArray[np.float64]
+    #: Of the soft minimum, in nats.
     temperature: float
+    #: Indices of the inequalities (`Inequalities`) whose multipliers are not 0, and these multipliers, shape (k,) each.
     rows: NDArray[np.int32]
     multipliers: NDArray[np.float64]
 
@@ -59,18 +48,10 @@ class DualWeights:
         temperature: float,
         multipliers: NDArray[np.float64],
     ) -> DualWeights:
-        """Return the dual weights at a convex combination of structures.
+        """Return the dual weights at a convex combination of k structures, and with these multipliers of all rows.
 
-        Parameters
-        ----------
-        vertices : int64 array, shape (k, V)
-            Parent sets of the k structures.
-        shares : float64 array, shape (k,)
-            Coefficients of the convex combination.
-        temperature : float
-            In nats.
-        multipliers : float64 array, shape (R,)
-            Multipliers of all inequalities.
+        `vertices`, shape (k, V), are the parent sets of the structures, `shares`, shape (k,), the coefficients of the
+        combination.
         """
         used, place = np.unique(vertices, return_inverse=True)
         eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
@@ -84,15 +65,9 @@ class DualWeights:
 
 
 class Inequalities(NamedTuple):
-    """Inequalities a_r @ eta >= b_r, each of a cluster or of a child limit, as the kernels take them.
+    """Inequalities a_r @ eta >= b_r, each of a cluster or of a child limit, as the kernels take them."""
 
-    Attributes
-    ----------
-    members : bool array, shape (R, V)
-        The variables of the cluster; for a child limit, the one parent.
-    limit : int64 array, shape (R,)
-        Largest number of children of that parent; `CLUSTER` for a cluster.
-    """
-
+    #: The variables of the cluster, or the one parent of a child limit, shape (R, V).
     members: NDArray[np.bool_]
+    #: Largest number of children of that parent; `CLUSTER` for a cluster. Shape (R,).
     limit: NDArray[np.int64]

@@ -17,33 +17,23 @@ COMPILED, ONLY_SMALL = "Compiling kernels", "Only parent sets of at most"
 
 @dataclass(frozen=True)
 class DataSummary:
-    """The training data of a result.
+    """The training data of a result."""
 
-    Attributes
-    ----------
-    name, sha256 : str
-        Name, and hash of names, states, codes and weights (`Dataset.sha256`).
-    samples, unique_samples : int
-        Number of training rows, and number of distinct rows among them.
-    features, classes : int
-        N and the number of classes.
-    left_out : mapping from str to str
-        Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`).
-    total_weight : float or None
-        The sum of the sample weights; None in files of earlier versions.
-    discretisation : str or None
-        How continuous columns were cut, as in ``--discretise``; empty without such columns, None in files of earlier
-        versions. Summaries that differ in the last three only are equal.
-    """
-
+    #: Name, and hash of names, states, codes and weights (`Dataset.sha256`).
     name: str
     sha256: str
+    #: Number of training rows, and number of distinct rows among them.
     samples: Count
     unique_samples: Annotated[int, Within(1, "samples")]
+    #: N and the number of classes.
     features: Count
     classes: Count
+    #: Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`).
     left_out: Mapping[str, Annotated[str, OneOf(WHYS)]] = field(default_factory=dict, compare=False)
+    #: The sum of the sample weights; None in files of earlier versions.
     total_weight: NotNegative | None = field(default=None, compare=False)
+    #: How continuous columns were cut, as in ``--discretise``; empty without such columns, None in files of earlier
+    #: versions. Summaries that differ in the last three only are equal.
     discretisation: str | None = field(default=None, compare=False)
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("left_out", "total_weight", "discretisation")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Annotated
 
+from milpbn.claims.parts import ResultPart
 from milpbn.network.structure import Structure
 from milpbn.util.declared import Within, read_as
 from milpbn.util.jsonable import Fields
@@ -19,40 +20,28 @@ Group = tuple[int, ...]
 class Alternative:
     """One structure of the list, and its score in nats, computed from the data."""
 
-    structure: Structure
     objective: float
+    structure: Structure
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternatives:
-    """The K best distinct structures. Two are distinct if they give some variable other parents.
-
-    Attributes
-    ----------
-    asked : int
-        K.
-    structures : tuple of Alternative
-        The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
-    bound : float or None
-        No structure that is not in the list scores more, in nats. None if there is no bound, or no other structure.
-    exhausted : bool
-        It is proved that there are no other structures over the candidate parent sets.
-    optimal : bool
-        It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
-        `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
-    same_posteriors : tuple of tuples of int
-        Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
-        (`milpbn.network.equivalence.same_posteriors`).
-    markov_equivalent : tuple of tuples of int
-        Groups of Markov equivalent structures: they differ by smoothing only.
-    """
+class Alternatives(ResultPart):
+    """The K best distinct structures. Two are distinct if they give some variable other parents."""
 
     asked: Annotated[int, Within(2)]
+    #: The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
     structures: tuple[Alternative, ...]
+    #: No structure that is not in the list scores more, in nats. None if there is no bound, or no other structure.
     bound: float | None
+    #: It is proved that there are no other structures over the candidate parent sets.
     exhausted: bool
+    #: It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
+    #: `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
     optimal: bool
+    #: Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
+    #: (`milpbn.network.equivalence.same_posteriors`).
     same_posteriors: tuple[Group, ...] = ()
+    #: Groups of Markov equivalent structures: they differ by smoothing only.
     markov_equivalent: tuple[Group, ...] = ()
 
     @property
@@ -60,37 +49,9 @@ class Alternatives:
         """Score of the K-th structure; None if fewer are known."""
         return self.structures[-1].objective if len(self.structures) == self.asked else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "asked": self.asked,
-            "structures": [
-                {"objective": one.objective, "structure": one.structure.to_mapping()}
-                for one in self.structures
-            ],
-            "bound": self.bound,
-            "exhausted": self.exhausted,
-            "optimal": self.optimal,
-            "same_posteriors": [list(group) for group in self.same_posteriors],
-            "markov_equivalent": [list(group) for group in self.markov_equivalent],
-        }
-
     @classmethod
-    def read(cls, f: Fields, structures: Iterable[Structure]) -> Alternatives:
-        """Read what `to_dict` returned.
-
-        Parameters
-        ----------
-        f : Fields
-            The object.
-        structures : iterable of Structure
-            The structures in it, which the caller reads: they need the name of the class.
-
-        Raises
-        ------
-        InputError
-            If a value is missing or impossible, or two of them contradict each other.
-        """
+    def of(cls, f: Fields, structures: Iterable[Structure]) -> Alternatives:
+        """Read what `to_dict` returned; the caller reads the structures in it, which need the name of the class."""
         scores = [one.number("objective") for one in f.objects("structures")]
         listed = tuple(
             Alternative(structure=structure, objective=score)

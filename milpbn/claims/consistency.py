@@ -12,19 +12,9 @@ TIME_ROUNDING = 5e-6
 
 
 def check_claims(f: Fields, result: Any) -> None:
-    """Refuse a result whose parts contradict each other.
+    """Refuse a result, which was read from `f`, if its parts contradict each other, in a sentence that names the two.
 
-    Parameters
-    ----------
-    f : Fields
-        The result as it was written: it words the errors, and has the values that a `Result` computes itself.
-    result : milpbn.Result
-        What was read from it. Its type is Any because the module of `Result` imports this one.
-
-    Raises
-    ------
-    InputError
-        In a sentence that names the two parts.
+    The type of `result` is Any because the module of `milpbn.Result` imports this one.
     """
     structure, searched = result.structure, result.searched
     _check_status(f, result)

@@ -31,11 +31,6 @@ def target_gap(objective: float, tolerance: float) -> float:
     return min(tolerance, OPTIMALITY * max(1.0, abs(objective)))
 
 
-def former_tolerance(objective: float | None) -> float:
-    """Return the tolerance of files of earlier versions, which do not state it: relative to the score."""
-    return OPTIMALITY * max(1.0, abs(objective or 0.0))
-
-
 def solver_tolerance(error: float, objective: float, shared: float, span: float) -> float:
     """Return the largest b - z in nats that counts as proved by a MILP solver, whose rows hold up to tolerances.
 
@@ -58,22 +53,26 @@ def is_optimal(objective: float, bound: float, error: float = 0.0, tolerance: fl
     return math.isfinite(objective) and bound - objective + error <= tolerance
 
 
+def proves(objective: float | None, bound: float | None, tolerance: float | None, error: float = 0.0) -> bool:
+    """Whether the numbers of a file prove an optimum; without a tolerance, as in old ones, it is relative to the score.
+
+    Without a score or a bound they prove nothing.
+    """
+    if objective is None or bound is None:
+        return False
+    relative = OPTIMALITY * max(1.0, abs(objective))
+    return is_optimal(objective, bound, error, relative if tolerance is None else tolerance)
+
+
 @dataclass(frozen=True)
 class Gap:
-    """Distance between incumbent z and bound b.
+    """Distance between incumbent z and bound b."""
 
-    Attributes
-    ----------
-    absolute : float or None
-        b - z in nats.
-    relative_to_bound : float or None
-        (b - z) / |b|. Table 1 of Peharz and Pernkopf (2012) prints it in percent.
-    relative_to_incumbent : float or None
-        (b - z) / |z|, what HiGHS and Gurobi print.
-    """
-
+    #: b - z in nats.
     absolute: float | None = None
+    #: (b - z) / |b|. Table 1 of Peharz and Pernkopf (2012) prints it in percent.
     relative_to_bound: float | None = None
+    #: (b - z) / |z|, what HiGHS and Gurobi print.
     relative_to_incumbent: float | None = None
 
     @classmethod

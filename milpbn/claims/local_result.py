@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from milpbn.claims.about import BackendInfo
-from milpbn.claims.gap import Gap, former_tolerance, is_optimal
-from milpbn.claims.reading import TracePoint, read_status, read_trace
-from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
-from milpbn.errors import InputError
+from milpbn.claims.gap import Gap, proves
+from milpbn.claims.parts import as_json
+from milpbn.claims.reading import TracePoint, read_parents, read_status, read_trace, structure_of
+from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason, Status
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.declared import read_as
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, dump_json
 from milpbn.version import __version__
 
@@ -28,56 +28,34 @@ FORMAT = "milpbn-local-scores-result"
 
 @dataclass(frozen=True, kw_only=True)
 class LocalResult:
-    """Outcome of a search for the structure with the largest sum of local scores.
+    """Outcome of a search for the structure with the largest sum of local scores."""
 
-    Attributes
-    ----------
-    name, sha256 : str
-        Name of the file of scores without its ending, and the hash of its variables, parent sets and scores.
-    variables, parent_sets : int
-        Number of variables, and of their parent sets in all.
-    reason : Reason
-        What is claimed of the structure.
-    limit : Limit or None
-        What stopped the search.
-    detail : str
-        The solver's own status.
-    structure : Structure or None
-        The best structure that was found; its variables have the order of the file.
-    objective, bound : float or None
-        Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
-        up to its tolerances.
-    tolerance : float or None
-        The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
-        where it was relative to the objective.
-    backend : BackendInfo
-        The MILP solver.
-    seconds : float
-        Wall-clock seconds, reading included.
-    trace : tuple of (seconds, incumbent, bound)
-        At every change.
-    seed : int
-        Random seed.
-    nodes : int or None
-        Branch-and-bound nodes.
-    """
-
+    #: Name of the file of scores without its ending, and the hash of its variables, parent sets and scores.
     name: str
     sha256: str
+    #: Number of variables, and of their parent sets in all.
     variables: int
     parent_sets: int
     reason: Reason
     limit: Limit | None
     detail: str
+    #: The best structure that was found; its variables have the order of the file.
     structure: Structure | None
+    #: Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
+    #: up to its tolerances.
     objective: float | None
     bound: float | None
-    tolerance: float | None
+    #: The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
+    #: where it was relative to the objective.
+    tolerance: NotNegative | None = None
     backend: BackendInfo
+    #: Wall-clock seconds, reading included.
     seconds: float
     trace: tuple[TracePoint, ...]
     seed: int
     nodes: int | None
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("tolerance",)
 
     @property
     def gap(self) -> Gap:
@@ -94,17 +72,8 @@ class LocalResult:
         return {
             "format": FORMAT,
             "version": __version__,
-            "data": {
-                "name": self.name,
-                "sha256": self.sha256,
-                "variables": self.variables,
-                "parent_sets": self.parent_sets,
-            },
-            "status": {
-                "reason": self.reason.value,
-                "limit": None if self.limit is None else self.limit.value,
-                "detail": self.detail,
-            },
+            "data": {key: getattr(self, key) for key in ("name", "sha256", "variables", "parent_sets")},
+            "status": as_json(Status(self.reason, self.limit, self.detail)),
             "objective": self.objective,
             "bound": self.bound,
             "tolerance": self.tolerance,
@@ -119,35 +88,20 @@ class LocalResult:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result atomically.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
+        """Write the result atomically; raise InputError if the file cannot be written."""
         atomic_write_text(path, dump_json(self.to_dict()))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "The result") -> LocalResult:
         """Read what `to_dict` returned.
 
-        Raises
-        ------
-        InputError
-            If a value is missing or impossible, or values contradict each other; `where` begins the sentence.
+        Raises InputError if a value is missing or impossible, or values contradict each other; `where` begins the
+        sentence.
         """
         f = Fields(values, where)
         f.text("format", (FORMAT,))
         data, status = f.fields("data"), read_status(f)
-        structure = None
-        if not f.missing("structure"):
-            given = f.fields("structure")
-            parents = {name: given.texts(name) for name in given}
-            try:
-                structure = Structure.from_mapping(tuple(parents), parents)
-            except InputError as error:
-                raise InputError(f"{where}: {error}") from None
+        structure = None if f.missing("structure") else structure_of(read_parents(f), where)
         found = read_as(
             cls,
             f,
@@ -158,7 +112,6 @@ class LocalResult:
             variables=data.whole("variables", 1),
             parent_sets=data.whole("parent_sets", 1),
             structure=structure,
-            tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
         )
@@ -169,11 +122,7 @@ class LocalResult:
             raise f.contradiction("its structure, its score and its status do not go together")
         if objective is not None and bound is not None and bound < objective:
             raise f.contradiction("its bound is below its score")
-        tolerance = former_tolerance(objective) if found.tolerance is None else found.tolerance
-        proved = (
-            objective is not None and bound is not None and is_optimal(objective, bound, tolerance=tolerance)
-        )
-        if found.optimal and not proved:
+        if found.optimal and not proves(objective, bound, found.tolerance):
             raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")
         if structure is not None and len(structure.names) != found.variables:
             raise f.contradiction("its structure has another number of variables than its data")

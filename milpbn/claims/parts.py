@@ -1,19 +1,21 @@
-"""Claims that are parts of a result: about a smaller problem, and about arcs.
+"""Claims that are parts of a result: about a smaller problem, about arcs, and about an average of networks.
 
-Each claim is a small frozen type that is read from ``result.json`` and written to it. `SubsetClaim` and `ScreenedClaim`
-are claims about a smaller problem than the one the user asked for, with an objective and a bound of their own. Another
-claim of this kind needs one more type beside them, and one more case in `milpbn.claims.result.Result.searched`. What
-reads a claim raises `InputError` if a value is missing or impossible.
+Each is a small frozen dataclass, and its attributes are the keys of its JSON object (`ResultPart`). `SubsetClaim` and
+`ScreenedClaim` are claims about a smaller problem than the one the user asked for, with an objective and a bound of
+their own. Another claim of this kind needs one more type beside them, and one more case in
+`milpbn.claims.result.Result.searched`. What reads a claim raises `InputError` if a value is missing or impossible.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from dataclasses import dataclass, fields, is_dataclass
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Self
 
 from milpbn.claims.gap import Gap
+from milpbn.network.structure import Structure
 from milpbn.util.declared import Count, Within, read_as
 from milpbn.util.jsonable import Fields
 
@@ -25,22 +27,47 @@ SAME_NUMBER = 1e-12
 Arc = tuple[str, str]
 
 
+def as_json(value: Any) -> Any:
+    """Return a claim, or an attribute of one, as JSON: a structure as the parents of every variable."""
+    if isinstance(value, Structure):
+        return value.to_mapping()
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, ResultPart):
+        return value.to_dict()
+    if is_dataclass(value):
+        return as_json(vars(value))
+    if isinstance(value, Mapping):
+        return {key: as_json(item) for key, item in value.items()}
+    return [as_json(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+class ResultPart:
+    """A dataclass that is read from a JSON object as it is declared (`read_as`), and written with the same keys."""
+
+    #: Attributes that are not written.
+    UNWRITTEN: ClassVar[tuple[str, ...]] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        names = (a.name for a in fields(self) if a.name not in self.UNWRITTEN)  # type: ignore[arg-type]
+        return {name: as_json(getattr(self, name)) for name in names}
+
+    @classmethod
+    def read(cls, f: Fields) -> Self:
+        """Read what `to_dict` returned."""
+        return read_as(cls, f, **dict.fromkeys(cls.UNWRITTEN))
+
+
 @dataclass(frozen=True, kw_only=True)
-class Searched:
-    """Score and bound of what a search maximised: over all samples and parent sets, or over some of either.
+class Searched(ResultPart):
+    """Score and bound of what a search maximised: over all samples and parent sets, or over some of either."""
 
-    Attributes
-    ----------
-    objective : float or None
-        Score z of the result's structure, in nats.
-    bound : float or None
-        Proved upper bound b on every structure's score, in nats.
-    optimal : bool
-        It is proved that no structure has a better score.
-    """
-
+    #: Score z of the result's structure, in nats.
     objective: float | None
+    #: Proved upper bound b on every structure's score, in nats.
     bound: float | None
+    #: It is proved that no structure has a better score.
     optimal: bool
 
     @property
@@ -48,36 +75,29 @@ class Searched:
         """All gaps between objective and bound."""
         return Gap.between(self.objective, self.bound)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values: score and bound after what they are about."""
+        values = super().to_dict()
+        objective, bound, optimal = (values.pop(key) for key in ("objective", "bound", "optimal"))
+        numbers = {"objective": objective, "bound": bound, "gap": vars(self.gap), "optimal": optimal}
+        return values | numbers
+
+    @classmethod
+    def read(cls, f: Fields) -> Self:
+        """Read what `to_dict` returned."""
+        objective, bound = read_pair(f)
+        return read_as(cls, f, "objective", "bound", "gap", objective=objective, bound=bound)
+
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetClaim(Searched):
     """Score and bound of the weighted sum over representative samples.
 
     The bound says nothing about the score over all samples.
-
-    Attributes
-    ----------
-    samples : int
-        Number of representative samples: the distinct rows with a weight above 0.
     """
 
+    #: Number of representative samples: the distinct rows with a weight above 0.
     samples: Count
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "samples": self.samples,
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": vars(self.gap),
-            "optimal": self.optimal,
-        }
-
-    @classmethod
-    def read(cls, f: Fields) -> SubsetClaim:
-        """Read what `to_dict` returned."""
-        objective, bound = read_pair(f)
-        return read_as(cls, f, "objective", "bound", "gap", objective=objective, bound=bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,23 +105,16 @@ class ScreenedClaim(Searched):
     """Score and bound over the candidate parent sets that screening kept.
 
     The score is that of the result. The bound says nothing about structures with other parent sets.
-
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable.
-    criterion : str
-        How the parent sets were ranked.
-    total, ranked : int
-        Number of all candidate parent sets, and of those that were ranked; small ones are kept unranked.
-    kept : mapping of str to int
-        Number of kept parent sets of every variable.
     """
 
+    #: Number of parent sets to keep per variable.
     k: Count
+    #: How the parent sets were ranked.
     criterion: str
+    #: Number of all candidate parent sets, and of those that were ranked; small ones are kept unranked.
     total: Count
     ranked: Annotated[int, Within(0, "total")]
+    #: Number of kept parent sets of every variable.
     kept: Mapping[str, Annotated[int, Within(1, "total")]]
 
     @property
@@ -114,31 +127,10 @@ class ScreenedClaim(Searched):
         """What two claims about the same parent sets have in common."""
         return self.k, self.criterion, self.total, self.ranked, dict(self.kept)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "k": self.k,
-            "criterion": self.criterion,
-            "total": self.total,
-            "ranked": self.ranked,
-            "kept": dict(self.kept),
-            "objective": self.objective,
-            "bound": self.bound,
-            "gap": vars(self.gap),
-            "optimal": self.optimal,
-        }
-
     @classmethod
-    def read(cls, f: Fields) -> ScreenedClaim:
-        """Read what `to_dict` returned.
-
-        Raises
-        ------
-        InputError
-            If no parent set was left out, which would be a claim about all of them.
-        """
-        objective, bound = read_pair(f)
-        claim = read_as(cls, f, "objective", "bound", "gap", objective=objective, bound=bound)
+    def read(cls, f: Fields) -> Self:
+        """Read what `to_dict` returned; refuse a claim that leaves out no parent set, which would be about all."""
+        claim = super().read(f)
         if claim.n_kept >= claim.total:
             raise f.contradiction(
                 f"it keeps {claim.n_kept} of {claim.total} parent sets, so that none was left out"
@@ -167,14 +159,9 @@ def _same(a: float | None, b: float | None) -> bool:
 
 @dataclass(frozen=True)
 class ProvedArcs:
-    """Arcs that every optimal structure over the candidate parent sets has, and arcs that none has.
+    """Arcs (parent, child) that every optimal structure over the candidate parent sets has, and arcs that none has.
 
-    Attributes
-    ----------
-    inside : tuple of (parent, child)
-        Arcs of every optimal structure; ``in`` in the JSON.
-    outside : tuple of (parent, child)
-        Arcs of no optimal structure; ``out`` in the JSON.
+    Their keys in the JSON are ``in`` and ``out``.
     """
 
     inside: tuple[Arc, ...] = ()
@@ -194,13 +181,7 @@ class ProvedArcs:
 
     @classmethod
     def read(cls, f: Fields) -> ProvedArcs:
-        """Read what `to_dict` returned.
-
-        Raises
-        ------
-        InputError
-            If an arc is listed twice.
-        """
+        """Read what `to_dict` returned; refuse an arc that is listed twice."""
         f.known(("in", "out"))
         arcs = {key: [(row.text("0"), row.text("1")) for row in f.rows(key, 2)] for key in ("in", "out")}
         seen: dict[Arc, str] = {}
@@ -212,3 +193,36 @@ class ProvedArcs:
             if len(listed) > sum(found == key for found in seen.values()):
                 raise f.contradiction(f"an arc is listed twice under {key!r}")
         return cls.of(arcs)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average(ResultPart):
+    """What a run says of a classifier that averages several networks.
+
+    All else in the result is about the first network.
+    """
+
+    #: Number of networks that were asked for.
+    asked: Count
+    #: Number of networks in the classifier. With 1 it is a single network.
+    networks: Annotated[int, Within(1, "asked")]
+    #: Whether the user stopped the run before it had all networks.
+    interrupted: bool = False
+    #: Why there are fewer than were asked for, as a clause; empty if there are not.
+    note: str = ""
+
+    def describe(self) -> list[str]:
+        """Return sentences for the user."""
+        said = [f"average of {self.networks} networks; score, bound, gap and certificate are of the first"]
+        if self.networks == 1:
+            said = ["one network, not an average"]
+        return said + ([f"{self.asked} were asked for: {self.note}"] if self.networks < self.asked else [])
+
+    @classmethod
+    def read(cls, f: Fields) -> Self:
+        """Read what `to_dict` returned."""
+        read = super().read(f)
+        missing = read.networks < read.asked
+        if missing != bool(read.note) or (read.interrupted and not missing):
+            raise f.contradiction("it says why networks are missing although none is, or the reverse")
+        return read

@@ -1,4 +1,4 @@
-"""Reads the parts of a ``result.json``, value by value.
+"""Reads the parts of a ``result.json`` that are no dataclasses of this package, or need more than their declaration.
 
 Only the form of the values is checked here, and that they do not contradict each other. Whether they are true is
 checked against data and certificate in `milpbn.certificate.verify.check`. ``docs/numbers.md`` has a table of all keys
@@ -8,7 +8,11 @@ another one.
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.reasons import LIMITED, Status
@@ -17,11 +21,19 @@ from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
+from milpbn.util.atomic import atomic_write_text
 from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields
 
 #: Seconds, incumbent and bound; None while there is none.
 TracePoint = tuple[float, float | None, float | None]
+
+
+def save_document(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+    """Write JSON atomically; raise InputError if the file cannot be written."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    # UTF-8 cannot encode lone surrogates; JSON escapes them in the same form as Python.
+    atomic_write_text(path, text.encode(errors="backslashreplace").decode())
 
 
 def read_status(f: Fields) -> Status:
@@ -58,22 +70,32 @@ def read_alternatives(f: Fields, structure: Structure | None, where: str) -> Alt
     same_order = [Structure.from_mapping(names, other.to_mapping()) for other in listed]
     if same_order[:1] != [structure]:
         raise own.contradiction("the first structure of the list is not that of the result")
-    return Alternatives.read(own, same_order)
+    return Alternatives.of(own, same_order)
+
+
+def read_parents(f: Fields) -> dict[str, list[str]]:
+    """Read the parents of every variable under the key ``structure``."""
+    given = f.fields("structure")
+    return {name: given.texts(name) for name in given}
+
+
+def structure_of(parents: Mapping[str, list[str]], where: str, target: str | None = None) -> Structure:
+    """Return the structure with these parents, and the class last; refuse cycles and unknown parents."""
+    try:
+        return Structure.from_mapping(sorted(parents, key=lambda name: name == target), parents)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _structure(f: Fields, target: str | None, where: str) -> Structure:
     """Read the structure under the key of that name, with the class last."""
-    given = f.fields("structure")
-    parents = {name: given.texts(name) for name in given}
+    parents = read_parents(f)
     if target not in parents:
         raise f.contradiction(f"its class {target!r} is not a variable of its structure")
     for name, members in parents.items():
         if len(set(members)) < len(members):
             raise f.contradiction(f"{name!r} has a parent twice")
-    try:
-        return Structure.from_mapping(sorted(parents, key=lambda name: name == target), parents)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from None
+    return structure_of(parents, where, target)
 
 
 def read_score(f: Fields, where: str) -> Score:
@@ -107,13 +129,7 @@ def check_among(f: Fields, computed: str) -> None:
 
 
 def read_trace(f: Fields) -> tuple[TracePoint, ...]:
-    """Read the any-time trace.
-
-    Raises
-    ------
-    InputError
-        If a time goes back, an incumbent falls, a bound rises, or a bound is below its incumbent.
-    """
+    """Read the any-time trace; times and incumbents never fall, bounds never rise or are below their incumbent."""
     points: list[TracePoint] = []
     last, best, least = 0.0, None, None
     for row in f.rows("trace", 3):

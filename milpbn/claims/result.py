@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -13,13 +12,13 @@ from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
-from milpbn.claims.gap import former_tolerance, integral_of
+from milpbn.claims.gap import integral_of, proves
 from milpbn.claims.gap import is_optimal as is_optimal
-from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
+from milpbn.claims.other_files import other_kind
+from milpbn.claims.parts import Average, ProvedArcs, ScreenedClaim, Searched, SubsetClaim, as_json, read_pair
 from milpbn.claims.reading import (
     TracePoint,
     check_among,
@@ -29,8 +28,9 @@ from milpbn.claims.reading import (
     read_status,
     read_structure,
     read_trace,
+    save_document,
 )
-from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
+from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason, Status
 from milpbn.claims.selection import Selection
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError, MilpbnError, SolverError
@@ -42,7 +42,6 @@ from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
-from milpbn.util.atomic import atomic_write_text
 from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 from milpbn.version import __version__
@@ -194,10 +193,7 @@ class Result:
 
     def proves(self, objective: float | None, bound: float | None, error: float = 0.0) -> bool:
         """Whether a bound proves that a score, which may be `error` nats too high, is the best one."""
-        if objective is None or bound is None:
-            return False
-        tolerance = former_tolerance(objective) if self.tolerance is None else self.tolerance
-        return is_optimal(objective, bound, error, tolerance)
+        return proves(objective, bound, self.tolerance, error)
 
     @property
     def among(self) -> str:
@@ -224,22 +220,17 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of ``result.json``: stable keys, unknown numbers as None, never NaN."""
-        gap, score = self.gap, self.score.to_dict()
         return {
             "version": __version__,
             "data": vars(self.data),
-            "score": score,
+            "score": self.score.to_dict(),
             "constraints": self.constraints.to_dict(),
             "among": self.among or None,
-            "status": {
-                "reason": self.reason.value,
-                "limit": None if self.limit is None else self.limit.value,
-                "detail": self.detail,
-            },
+            "status": as_json(Status(self.reason, self.limit, self.detail)),
             "objective": _number(self.objective),
             "bound": _number(self.bound),
             "tolerance": _number(self.tolerance),
-            "gap": {key: _number(value) for key, value in vars(gap).items()},
+            "gap": {key: _number(value) for key, value in vars(self.gap).items()},
             "structure": None if self.structure is None else self.structure.to_mapping(),
             "class": None if self.structure is None else self.structure.names[-1],
             "backend": vars(self.backend),
@@ -258,26 +249,15 @@ class Result:
         return result_card(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write ``result.json`` atomically.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        # UTF-8 cannot encode lone surrogates; JSON escapes them in the same form as Python.
-        atomic_write_text(path, text.encode(errors="backslashreplace").decode())
+        """Write ``result.json`` atomically; raise InputError if it cannot be written."""
+        save_document(path, self.to_dict())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "The result") -> Result:
         """Read what `to_dict` returned.
 
-        Raises
-        ------
-        InputError
-            If a key is missing, its value unusable, or the result contradicts itself (see `milpbn.claims.reading`);
-            `where` begins the sentence.
+        Raises InputError if a key is missing, its value unusable, or the result contradicts itself; `where` begins the
+        sentence.
         """
         f = Fields(values, where)
         if "version" in f:
@@ -296,10 +276,7 @@ class Result:
             structure=structure,
             objective=objective,
             bound=bound,
-            bound_source=BoundSource(f.text("bound_source", tuple(BoundSource))),
-            seconds=read_as(Seconds, f.fields("seconds")),
             trace=read_trace(f),
-            seed=f.whole("seed"),
             alternatives=read_alternatives(f, structure, where),
             request=None if request is None else DataRequest.from_dict(request, f"{where}, request"),
             classifier=None,
@@ -353,10 +330,6 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
-        from milpbn.claims.other_files import (
-            other_kind,  # knows all kinds of files, which a search does not need
-        )
-
         if other := other_kind(values):
             raise InputError(f"{_where(path)} cannot be used: {other}.")
         return values

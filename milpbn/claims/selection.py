@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
-from milpbn.claims.parts import SAME_NUMBER
+from milpbn.claims.parts import SAME_NUMBER, ResultPart, as_json
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score, gamma_from_p
-from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
+from milpbn.util.declared import Count, NotNegative, OneOf, Within
 from milpbn.util.jsonable import Fields
 
 #: A share, which may exceed 1 by rounding; a number of splits.
@@ -20,40 +20,28 @@ Splits = Annotated[int, Within(0, "splits")]
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting that a selection tried.
+    """One setting that a selection tried."""
 
-    Attributes
-    ----------
-    p, max_parents : float or None, int
-        The values (p is None for scores without gamma).
-    accuracy : float
-        Share of the validation weight that is classified correctly, over all splits.
-    proved : int
-        Number of splits in which the structure was proved optimal.
-    splits : int
-        Number of splits in which the values were tried. It differs between trials if the selection was interrupted, ran
-        out of time, or stopped the trials that were behind.
-    log_loss : float or None
-        Mean of -log P(class | features) over the validation weight, in nats; None in files of earlier versions.
-    starved : int
-        Number of splits in which the time limit ended the search at the structure that it started from.
-    options : mapping
-        The setting's other values, by the names of the command line.
-    unweighted : float or None
-        Share of the validation rows that is classified correctly, each counting once; None where all weights are equal.
-    arcless : int
-        Number of splits in which the network has no arcs.
-    """
-
+    #: The values (p is None for scores without gamma).
     p: float | None
     max_parents: Count
+    #: Share of the validation weight that is classified correctly, over all splits.
     accuracy: Share
+    #: Number of splits in which the structure was proved optimal.
     proved: Splits
+    #: Number of splits in which the values were tried. It differs between trials if the selection was interrupted,
+    #: ran out of time, or stopped the trials that were behind.
     splits: Count
+    #: Mean of -log P(class | features) over the validation weight, in nats; None in files of earlier versions.
     log_loss: NotNegative | None = None
+    #: Number of splits in which the time limit ended the search at the structure that it started from.
     starved: Splits = 0
+    #: The setting's other values, by the names of the command line.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Share of the validation rows that is classified correctly, each counting once; None where all weights are
+    #: equal.
     unweighted: Share | None = None
+    #: Number of splits in which the network has no arcs.
     arcless: Splits = 0
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("log_loss", "starved", "options", "unweighted", "arcless")
@@ -74,55 +62,35 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Selection:
-    """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried.
+class Selection(ResultPart):
+    """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried."""
 
-    Attributes
-    ----------
-    p, max_parents : float or None, int
-        The values of the first trial by `Trial.rank`: among equal accuracies, a network with arcs, then fewer parents,
-        then the smaller p.
-    protocol : str
-        ``validation set of 20 %`` or ``5-fold cross-validation``.
-    trials : tuple of Trial
-        In the order in which they were tried.
-    incumbent : Structure or None
-        The structure that the last split gave for the chosen values. The final search starts from it. Not part of the
-        JSON.
-    interrupted : bool
-        Whether the user stopped the selection. Only the trials before that count.
-    by : {'accuracy', 'log-loss'}
-        What was compared.
-    options : mapping
-        The chosen values of further options, by the names of the command line.
-    timed_out : bool
-        Whether the time limit ended the selection before all trials were made. Only the trials before that count.
-    """
-
+    #: The values of the first trial by `Trial.rank`: among equal accuracies, a network with arcs, then fewer parents,
+    #: then the smaller p.
     p: float | None
     max_parents: Count
+    #: ``validation set of 20 %`` or ``5-fold cross-validation``.
     protocol: str
+    #: In the order in which they were tried.
     trials: tuple[Trial, ...]
+    #: The structure that the last split gave for the chosen values. The final search starts from it. Not part of the
+    #: JSON.
     incumbent: Structure | None = field(default=None, compare=False)
+    #: Whether the user stopped the selection. Only the trials before that count.
     interrupted: bool = False
     by: Annotated[str, OneOf(("accuracy", "log-loss"))] = "accuracy"
+    #: The chosen values of further options, by the names of the command line.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Whether the time limit ended the selection before all trials were made. Only the trials before that count.
     timed_out: bool = False
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("by", "options", "timed_out")
+    UNWRITTEN = ("incumbent",)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "p": self.p,
-            "max_parents": self.max_parents,
-            "protocol": self.protocol,
-            "interrupted": self.interrupted,
-            "timed_out": self.timed_out,
-            "by": self.by,
-            "options": dict(self.options),
-            "trials": [{**vars(trial), "options": dict(trial.options)} for trial in self.trials],
-        }
+        """Return JSON-safe values, the long list last."""
+        keys = ("p", "max_parents", "protocol", "interrupted", "timed_out", "by", "options", "trials")
+        return {key: as_json(getattr(self, key)) for key in keys}
 
     @property
     def chosen(self) -> Trial | None:
@@ -148,31 +116,15 @@ class Selection:
 
     @property
     def _as_good(self) -> list[Trial]:
+        """The other trials with as many splits and the same value as the chosen one."""
         best = self.chosen
-        if best is None:
-            return []
-        same = (best.splits, best.value(self.by))
+        same = None if best is None else (best.splits, best.value(self.by))
         return [t for t in self.trials if t is not best and (t.splits, t.value(self.by)) == same]
-
-    @classmethod
-    def read(cls, f: Fields) -> Selection:
-        """Read what `to_dict` returned."""
-        return read_as(cls, f, incumbent=None)
 
     def check(self, f: Fields, score: Score) -> None:
         """Refuse chosen values that are not the best of the trials, or not those of the result's score.
 
-        Parameters
-        ----------
-        f : Fields
-            The result as it was written; it words the errors.
-        score : Score
-            The score of the result.
-
-        Raises
-        ------
-        InputError
-            In a sentence that says what contradicts.
+        `f` is the result as it was written; it words the errors.
         """
         if self.max_parents != score.max_parents or (
             self.p is not None and gamma_from_p(self.p) != score.gamma

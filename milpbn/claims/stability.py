@@ -6,22 +6,20 @@ whole table. An arc that is in the optimum of most samples does not hang on a fe
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from milpbn.claims.about import DataSummary
-from milpbn.claims.parts import Arc
-from milpbn.claims.reading import read_constraints, read_score
+from milpbn.claims.parts import Arc, ResultPart
+from milpbn.claims.reading import read_constraints, read_parents, read_score, save_document
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
-from milpbn.util.atomic import atomic_write_text
-from milpbn.util.declared import NotNegative, read_as
+from milpbn.util.declared import Count, NotNegative, read_as
 from milpbn.util.jsonable import Fields
 from milpbn.version import __version__
 
@@ -30,28 +28,18 @@ FORMAT = "milpbn stability"
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleRun:
-    """One search.
+class SampleRun(ResultPart):
+    """One search."""
 
-    Attributes
-    ----------
-    structure : mapping of str to tuple of str, or None
-        The parents of every variable; None if no structure was found.
-    objective, bound : float or None
-        Score and bound on the sample, in nats; scores of different samples cannot be compared.
-    optimal : bool
-        Whether the structure is proved best on the sample.
-    seconds : float
-        Wall-clock time.
-    failure : str
-        Why the search failed, as a sentence; empty if it did not.
-    """
-
+    #: The parents of every variable; None if no structure was found.
     structure: Mapping[str, tuple[str, ...]] | None
+    #: Score and bound on the sample, in nats; scores of different samples cannot be compared.
     objective: float | None = None
     bound: float | None = None
+    #: Whether the structure is proved best on the sample.
     optimal: bool = False
     seconds: NotNegative = 0.0
+    #: Why the search failed, as a sentence; empty if it did not.
     failure: str = ""
 
     @property
@@ -61,87 +49,55 @@ class SampleRun:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        parents = (
-            None if self.structure is None else {name: list(own) for name, own in self.structure.items()}
-        )
-        return {**vars(self), "structure": parents, "seconds": round(self.seconds, 6)}
+        return super().to_dict() | {"seconds": round(self.seconds, 6)}
 
     @classmethod
-    def read(cls, f: Fields, names: tuple[str, ...] | None = None) -> SampleRun:
+    def read(cls, f: Fields, names: tuple[str, ...] | None = None) -> Self:
         """Read what `to_dict` returned; the structure must be one over the names, if these are given."""
         structure = None
         if not f.missing("structure"):
-            given = f.fields("structure")
-            structure = {name: tuple(given.texts(name)) for name in given}
+            structure = {name: tuple(parents) for name, parents in read_parents(f).items()}
             if names is not None and set(structure) != set(names):
                 raise f.contradiction("its structure has other variables than the data")
             Structure.from_mapping(tuple(structure), structure)  # refuses cycles and unknown parents
         return read_as(cls, f, *f, structure=structure)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class ArcShare:
-    """How often an arc, or an edge in either direction, is in a structure.
+    """How often an arc, or an edge in either direction, is in a structure."""
 
-    Attributes
-    ----------
-    parent, child : str
-        The arc; for an edge, the direction that is more frequent.
-    count : int
-        Number of structures with it; for an edge, in either direction.
-    proved : int
-        Number of those that are proved best on their sample.
-    backwards : int
-        For an edge, the number of structures with the arc from `child` to `parent`; always 0 for an arc of the class.
-    in_all_rows : str
-        ``->`` if the structure of all rows has the arc, ``<-`` if it has the opposite one; else empty.
-    """
-
+    #: The arc; for an edge, the direction that is more frequent.
     parent: str
     child: str
+    #: Number of structures with it, for an edge in either direction; and of those that are proved best on their sample.
     count: int
     proved: int
+    #: For an edge, the number of structures with the arc from child to parent; always 0 for an arc of the class.
     backwards: int
+    #: ``->`` if the structure of all rows has the arc, ``<-`` if it has the opposite one; else empty.
     in_all_rows: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stability:
-    """The runs on bootstrap samples of one table, and the run on all rows.
+    """The runs on bootstrap samples of one table, and the run on all rows."""
 
-    Attributes
-    ----------
-    data : DataSummary
-        All rows.
-    names : tuple of str
-        Features first, the class last.
-    score : Score
-        What every run maximised.
-    constraints : Constraints
-        What every structure has to obey.
-    seed : int
-        Seed of the samples. Sample k is the same for any number of samples.
-    time_limit_each : float or None
-        Seconds of every run.
-    backend : str
-        Who searched.
-    asked : int
-        Number of samples that were asked for.
-    all_rows : SampleRun
-        The run on the table itself.
-    runs : mapping of int to SampleRun
-        By the number of the sample, from 1: the runs that are finished.
-    """
-
+    #: All rows.
     data: DataSummary
+    #: Features first, the class last.
     names: tuple[str, ...]
     score: Score
     constraints: Constraints
+    #: Seed of the samples. Sample k is the same for any number of samples.
     seed: int
-    time_limit_each: float | None
+    #: Seconds of every run.
+    time_limit_each: NotNegative | None
     backend: str
-    asked: int
+    asked: Count
+    #: The run on the table itself.
     all_rows: SampleRun
+    #: By the number of the sample, from 1: the runs that are finished.
     runs: Mapping[int, SampleRun]
 
     @property
@@ -185,16 +141,7 @@ class Stability:
                 continue
             shown = "->" if (parent, child) in rows else "<-" if undirected and back in rows else ""
             sure = proved[parent, child] + (proved[back] if undirected else 0)
-            found.append(
-                ArcShare(
-                    parent=parent,
-                    child=child,
-                    count=mine + other,
-                    proved=sure,
-                    backwards=other,
-                    in_all_rows=shown,
-                )
-            )
+            found.append(ArcShare(parent, child, mine + other, sure, other, shown))
         return sorted(found, key=lambda share: (-share.count, share.parent, share.child))
 
     def to_dict(self) -> dict[str, Any]:
@@ -218,24 +165,14 @@ class Stability:
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the file atomically.
-
-        Raises
-        ------
-        InputError
-            If it cannot be written.
-        """
-        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        atomic_write_text(path, text.encode(errors="backslashreplace").decode())
+        """Write the file atomically; raise InputError if it cannot be written."""
+        save_document(path, self.to_dict())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str) -> Stability:
         """Read what `to_dict` returned; the counts are computed anew.
 
-        Raises
-        ------
-        InputError
-            If a value is missing or impossible; `where` begins the sentence.
+        Raises InputError if a value is missing or impossible; `where` begins the sentence.
         """
         f = Fields(values, where)
         names = tuple(f.texts("names"))
@@ -244,15 +181,13 @@ class Stability:
             raise f.contradiction("its names are not those of features and a class")
         if not all(number.isdecimal() and number.isascii() and int(number) >= 1 for number in runs):
             raise f.contradiction("its runs are not numbered from 1")
-        return cls(
-            data=read_as(DataSummary, f.fields("data")),
+        return read_as(
+            cls,
+            f,
+            *f,
             names=names,
             score=read_score(f, where),
             constraints=read_constraints(f, where),
-            seed=f.whole("seed"),
-            time_limit_each=f.number("time_limit_each", 0.0, optional=True),
-            backend=f.text("backend"),
-            asked=f.whole("asked", 1),
             all_rows=SampleRun.read(f.fields("all_rows"), names),
             runs={int(number): SampleRun.read(runs.fields(number), names) for number in runs},
         )

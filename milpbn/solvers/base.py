@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -21,39 +22,26 @@ from milpbn.problem.scores.registry import score_names
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine, or the MILP solver behind it, can do. Nothing else decides what it is asked for.
+    """What an engine, or the MILP solver behind it, can do. Nothing else decides what it is asked for."""
 
-    Attributes
-    ----------
-    sums_only : bool
-        Whether it maximises only scores that are sums over samples (`ScoreKind.sums_samples`); ``auto`` uses this.
-    n_best : bool
-        Whether it finds the K best structures, with a bound on all others.
-    certificate : bool
-        Whether its bounds are certified by the project's own arithmetic, and their proof can be written to a file.
-    milp : bool
-        Whether it solves a MILP. If so, memory is forecast for one, and the options that concern a MILP are accepted.
-    continues_root : bool
-        Whether it continues from the project's root bound, with the project's kernels and its own local search. If so,
-        the root bound is not cut short, no restarts come before it, and a run without limits is deterministic.
-    resumes : bool
-        Whether it can save the state of its search, and go on from there in another run.
-    warm_start : bool
-        Whether it takes a complete starting point.
-    bound_stream : bool
-        Whether it reports its bound while it runs, not only at the end.
-    lazy_rows : bool
-        Whether it adds violated rows inside its tree (`Milp.lazy_rows`); otherwise they are added in rounds.
-    """
-
+    #: It maximises only scores that are sums over samples (`ScoreKind.sums_samples`); ``auto`` uses this.
     sums_only: bool = False
+    #: It finds the K best structures, with a bound on all others.
     n_best: bool = False
+    #: Its bounds are certified by the project's own arithmetic, and their proof can be written to a file.
     certificate: bool = False
+    #: It solves a MILP. Then memory is forecast for one, and the options that concern a MILP are accepted.
     milp: bool = True
+    #: It continues from the project's root bound, with the project's kernels and its own local search. Then the root
+    #: bound is not cut short, no restarts come before it, and a run without limits is deterministic.
     continues_root: bool = False
+    #: It can save the state of its search, and go on from there in another run.
     resumes: bool = False
+    #: It takes a complete starting point.
     warm_start: bool = True
+    #: It reports its bound while it runs, not only at the end.
     bound_stream: bool = True
+    #: It adds violated rows inside its tree (`Milp.lazy_rows`); otherwise they are added in rounds.
     lazy_rows: bool = False
 
     def maximises(self, kind: ScoreKind | type[ScoreKind]) -> bool:
@@ -68,36 +56,21 @@ class Capabilities:
 
 @dataclass(frozen=True)
 class Settings:
-    """Limits and options of one run of an engine, or of a solver within it.
+    """Limits and options of one run of an engine, or of a solver within it."""
 
-    Attributes
-    ----------
-    deadline : float or None
-        `time.monotonic` value at which the solver has to stop.
-    threads : int
-        Number of threads that the solver may use.
-    seed : int
-        Random seed.
-    gap_rel, gap_abs : float
-        Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
-    options : mapping of str to str
-        The solver's own parameters (``--solver-option``).
-    log : Path or None
-        File for the solver's own log.
-    acyclicity : {"order", "cluster"}
-        How a MILP excludes cycles.
-    reduce : bool
-        Fix parent sets to 0 that are proved to be in no better structure: in the native tree, and when a MILP is built.
-    """
-
+    #: `time.monotonic` value at which the solver has to stop.
     deadline: float | None = None
     threads: int = 1
     seed: int = 0
+    #: Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
     gap_rel: float = 0.0
     gap_abs: float = 0.0
+    #: The solver's own parameters (``--solver-option``), and the file for its own log.
     options: Mapping[str, str] = field(default_factory=dict)
     log: Path | None = None
+    #: How a MILP excludes cycles: ``order`` or ``cluster``.
     acyclicity: str = "order"
+    #: Fix parent sets to 0 that are proved to be in no better structure: in the native tree, and when a MILP is built.
     reduce: bool = True
 
     def remaining(self) -> float | None:
@@ -110,58 +83,39 @@ class MilpEvents(Protocol):
 
     def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
         """Report a feasible point of the MILP, shape (n,), and its objective as stated by the solver, or None."""
+        return
 
     def bound(self, value: float) -> None:
         """Report a valid upper bound on the MILP's objective, constant included."""
+        return
 
     def nodes(self, count: int) -> None:
         """Report the number of branch-and-bound nodes so far."""
+        return
 
     def stopping(self) -> bool:
         """Whether the solver has to stop now (deadline, interrupt, gap reached)."""
-        ...
+        return False
+
+
+class IgnoredEvents(MilpEvents):
+    """Events that nobody hears, of a run that nobody stops."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run ended, as the engine or solver states it; the caller judges by the numbers.
+    """How a run ended, as the engine or solver states it; the caller judges by the numbers."""
 
-    Attributes
-    ----------
-    finished : bool
-        Whether the search is complete (within the solver's tolerances).
-    infeasible : bool
-        Whether the solver proved that no feasible point exists.
-    limit : {"time", "node", "memory", "gap", "user"} or None
-        What stopped the solver, if anything did.
-    detail : str
-        The solver's own status.
-    model_seconds : float
-        Seconds to formulate the MILP; 0 without one.
-    """
-
+    #: The search is complete, within the solver's tolerances.
     finished: bool = False
+    #: The solver proved that no feasible point exists.
     infeasible: bool = False
+    #: What stopped the solver, if anything did: ``time``, ``node``, ``memory``, ``gap`` or ``user``.
     limit: str | None = None
+    #: The solver's own status.
     detail: str = ""
+    #: Seconds to formulate the MILP; 0 without one.
     model_seconds: float = 0.0
-
-
-class IgnoredEvents:
-    """MilpEvents that are discarded."""
-
-    def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
-        """Ignore a point."""
-
-    def bound(self, value: float) -> None:
-        """Ignore a bound."""
-
-    def nodes(self, count: int) -> None:
-        """Ignore a count."""
-
-    def stopping(self) -> bool:
-        """Never stop."""
-        return False
 
 
 class Solver(ABC):
@@ -177,22 +131,10 @@ class Solver(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Return the solver's name and version.
-
-        Raises
-        ------
-        InputError
-            If the solver is not installed; the text says how to get it.
-        """
+        """Return the solver's name and version; raise InputError, which says how to get it, if it is not installed."""
 
     def check_options(self, options: Mapping[str, str]) -> None:
-        """Refuse options that the solver does not take, by solving a MILP of one column with them.
-
-        Raises
-        ------
-        InputError
-            If there is one; the sentence names it.
-        """
+        """Raise InputError for an option that the solver does not take, by solving a MILP of one column with it."""
         if options:
             one = np.ones(1)
             row = sp.csr_array(np.ones((1, 1)))
@@ -212,14 +154,6 @@ class Solver(ABC):
             violates none of these rows.
         start : float64 array, shape (n,), or None
             A complete feasible point to start from.
-        settings : Settings
-            Limits and options.
-        events : MilpEvents
-            Receives points and bounds.
-
-        Returns
-        -------
-        Outcome
 
         Raises
         ------
@@ -248,3 +182,12 @@ def unknown_option(solver: str, key: str, reason: str = "") -> InputError:
     return InputError(
         f"{solver} does not take the solver option {key!r} with that value{tail}; see its manual."
     )
+
+
+@contextlib.contextmanager
+def option_errors(solver: str, key: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn the solver's own errors about an option, when it is set within the block, into `unknown_option`."""
+    try:
+        yield
+    except errors as error:
+        raise unknown_option(solver, key) from error

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -27,6 +28,9 @@ from milpbn.util.scratch import scratch_folder
 
 #: Maximum violation of a row by a solution after `polish`; CBC writes solutions with eight digits.
 FEASIBILITY = 1e-6
+#: Options of a second run: CBC 2.10.3 sometimes calls a point optimal whose integer columns its preprocessing made
+#: fractional ("Postprocessing changed objective", whatever the size of the coefficients); without it, it does not.
+WITHOUT_PREPROCESSING = {"preprocess": "off"}
 #: Seconds that CBC gets to write its solution after an interrupt; its root heuristics ignore interrupts.
 GRACE = 1.0
 
@@ -55,39 +59,60 @@ class CbcSolver(Solver):
                 write_mps(milp, folder / "model.mps")
                 if start is not None:
                     write_start("cbc", milp, start, folder / "start.sol")
-            log = CbcLog()
-
-            def on_line(line: str) -> None:
-                _write(log_file, line)
-                if log.feed(line):
-                    events.bound(MPS_OBJECTIVE_SIGN * log.bound + milp.constant)
-                events.nodes(log.nodes)
-
-            def stop() -> bool:
-                return settings.remaining() == 0.0 or events.stopping()
-
-            begin = time.monotonic()
             command = _command(program, folder, start is not None, settings)
-            ended = run_process(command, on_line=on_line, stop=stop, grace=GRACE)
-            # If its time runs out in preprocessing, CBC calls the model infeasible.
-            seconds = settings.remaining()
-            in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
-            proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
-            status, objective = _report_solution(milp, folder / "solution.sol", events)
-            if proved and math.isfinite(objective):
-                events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
-                return Outcome(finished=True, detail=log.result)
-            return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
+            outcome = _run(milp, folder, command, settings, log_file, events)
+            if outcome is None:
+                plain = replace(settings, options={**settings.options, **WITHOUT_PREPROCESSING})
+                (folder / "solution.sol").unlink()
+                command = _command(program, folder, start is not None, plain)
+                outcome = _run(milp, folder, command, plain, log_file, events)
+            assert outcome is not None  # it is None only where CBC may preprocess
+            return outcome
+
+
+def _run(
+    milp: Milp,
+    folder: Path,
+    command: list[str],
+    settings: Settings,
+    log_file: TextIO | None,
+    events: MilpEvents,
+) -> Outcome | None:
+    """Run CBC; return None if it calls a point optimal that is not feasible (see `WITHOUT_PREPROCESSING`)."""
+    log = CbcLog()
+
+    def on_line(line: str) -> None:
+        if log_file is not None:
+            log_file.write(line + "\n")
+        if log.feed(line):
+            events.bound(MPS_OBJECTIVE_SIGN * log.bound + milp.constant)
+        events.nodes(log.nodes)
+
+    def stop() -> bool:
+        return settings.remaining() == 0.0 or events.stopping()
+
+    begin = time.monotonic()
+    ended = run_process(command, on_line=on_line, stop=stop, grace=GRACE)
+    # If its time runs out in preprocessing, CBC calls the model infeasible.
+    seconds = settings.remaining()
+    in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
+    proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
+    status, objective, is_point = _report_solution(milp, folder / "solution.sol", events)
+    if proved and math.isfinite(objective):
+        if not is_point and not chooses_preprocessing(settings):
+            return None
+        events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
+        return Outcome(finished=True, detail=log.result)
+    return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
+
+
+def chooses_preprocessing(settings: Settings) -> bool:
+    """Whether an option says how CBC preprocesses models."""
+    return any(key.lower().startswith("prep") for key in settings.options)
 
 
 def executable() -> str:
-    """Return the path of CBC: PuLP's own, else the one on the search path.
-
-    Raises
-    ------
-    InputError
-        If there is no CBC.
-    """
+    """Return the path of CBC: PuLP's own, else the one on the search path; raise InputError if there is none."""
     import pulp
 
     bundled = str(getattr(pulp.PULP_CBC_CMD, "pulp_cbc_path", ""))
@@ -123,13 +148,7 @@ def _option(key: str, text: str) -> list[str]:
 
 
 def check_options(program: str, settings: Settings) -> None:
-    """Try each option on CBC without a model. CBC ignores wrong options, but complains about them in its output.
-
-    Raises
-    ------
-    InputError
-        If CBC complains.
-    """
+    """Try each option on CBC without a model; raise InputError if CBC complains, which else ignores wrong options."""
     for key, text in settings.options.items():
         answer = _ask(program, _option(key, text))
         complaint = re.search(
@@ -157,21 +176,13 @@ def _ask(program: str, arguments: list[str]) -> str:
     return text.partition("(default strategy")[2] if arguments else text
 
 
-def _write(log_file: TextIO | None, line: str) -> None:
-    if log_file is not None:
-        log_file.write(line + "\n")
+def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, float, bool]:
+    """Report the point in CBC's solution file, if it holds one; return CBC's status, which is empty without a file.
 
-
-def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, float]:
-    """Report the point in CBC's solution file, if it holds one.
-
-    Returns
-    -------
-    status : str
-        CBC's status; empty without a file.
-    objective : float
-        The objective of the minimisation in the file, rounded downwards; -inf without one.
+    The second value is the objective of the minimisation in the file, rounded downwards; -inf without one. The third
+    says whether there is a feasible point.
     """
+    reported = False
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
         status, _, value = file.readline().partition(" - objective value")
         with contextlib.suppress(InputError):
@@ -180,8 +191,9 @@ def _report_solution(milp: Milp, path: Path, events: MilpEvents) -> tuple[str, f
             if milp.violation(x) <= FEASIBILITY:
                 assert found.objective is not None  # the first line has it
                 events.point(x, "cbc", MPS_OBJECTIVE_SIGN * found.objective + milp.constant)
-        return status.strip(), _rounded_down(value.strip(), None)
-    return "", -math.inf
+                reported = True
+        return status.strip(), _rounded_down(value.strip(), None), reported
+    return "", -math.inf, reported
 
 
 def _cuts_off(settings: Settings) -> bool:
@@ -204,24 +216,15 @@ def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool, reason: str) 
 
 
 class CbcLog:
-    """Bound, nodes and result read from CBC's log so far. CBC solves the file as a minimisation.
-
-    Attributes
-    ----------
-    bound : float
-        Best proven lower bound, -inf before the first. Printed numbers are rounded downwards.
-    nodes : int
-        Number of nodes so far.
-    completed : bool
-        Whether the tree was searched to the end.
-    result : str
-        CBC's result, such as ``Stopped on time limit``.
-    """
+    """Bound, nodes and result read from CBC's log so far. CBC solves the file as a minimisation."""
 
     def __init__(self) -> None:
+        #: Best proven lower bound, -inf before the first. Printed numbers are rounded downwards.
         self.bound = -math.inf
         self.nodes = 0
+        #: Whether the tree was searched to the end.
         self.completed = False
+        #: CBC's result, such as ``Stopped on time limit``.
         self.result = ""
         self._depth = 0
 
@@ -267,13 +270,8 @@ _BOUNDS = (
 def _rounded_down(text: str, digits: int | None) -> float:
     """Return the smallest number that is printed as this text; -inf for CBC's infinities.
 
-    Parameters
-    ----------
-    text : str
-        A printed number.
-    digits : int or None
-        Number of significant digits to which it was rounded (CBC does not print trailing zeros). None means the number
-        of decimals in the text.
+    `digits` is the number of significant digits to which it was rounded (CBC does not print trailing zeros). None means
+    the number of decimals in the text.
     """
     try:
         value = float(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import threading
 from importlib.metadata import version
 from typing import Any, TextIO
 
@@ -13,21 +12,13 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
-from milpbn.solvers.base import (
-    MilpEvents,
-    Outcome,
-    Settings,
-    parse_number,
-    unknown_option,
-)
+from milpbn.solvers.base import MilpEvents, Outcome, Settings, option_errors, parse_number
 from milpbn.solvers.support.child import ChildSolver
-from milpbn.solvers.support.guard import GuardedEvents
+from milpbn.solvers.support.guard import GuardedEvents, run_stoppable
 from milpbn.solvers.support.integer_relaxation import IntegerRelaxation, relax_to_integers
 from milpbn.solvers.support.process import open_log
 from milpbn.solvers.support.repair import polish
 
-#: Seconds between two calls of `MilpEvents.stopping`.
-POLL_SECONDS = 0.05
 #: The project's relative tolerance for calling a structure optimal.
 OPTIMAL = 1e-6
 
@@ -108,7 +99,8 @@ def _solve_relaxation(
     remaining = settings.remaining()
     if remaining is not None:
         solver.parameters.max_time_in_seconds = max(remaining, 1e-3)
-    _run(solver, model, _report_points(milp, relaxation, events), events)
+    callback = _report_points(milp, relaxation, events)
+    run_stoppable(lambda: solver.solve(model, callback), events, solver.stop_search)
     return _outcome(solver, milp, relaxation, settings, events)
 
 
@@ -159,18 +151,14 @@ def _set_options(parameters: Any, settings: Settings) -> None:
     parameters.log_search_progress = settings.log is not None
     parameters.log_to_stdout = False
     for key, text in settings.options.items():
-        try:
+        with option_errors("CP-SAT", key, AttributeError, TypeError, ValueError, OverflowError):
             _set_option(parameters, key, text)
-        except (AttributeError, TypeError, ValueError, OverflowError) as error:
-            raise unknown_option("CP-SAT", key) from error
 
 
 def _set_option(parameters: Any, key: str, text: str) -> None:
     """Set a field of SatParameters from text: a number, true or false, the name of an enum member, or a list a,b,c."""
-    if key.startswith("_"):
-        raise AttributeError(key)
     current = getattr(parameters, key)
-    if callable(current):
+    if key.startswith("_") or callable(current):
         raise AttributeError(key)
     if isinstance(current, bool):
         value = parse_number(text)
@@ -200,25 +188,6 @@ def _report_points(milp: Milp, relaxation: IntegerRelaxation, events: MilpEvents
 
 def _point(milp: Milp, relaxation: IntegerRelaxation, solution: Any) -> NDArray[np.float64]:
     return polish(milp, relaxation.point(np.fromiter(solution, dtype=np.int64, count=milp.n_columns)))
-
-
-def _run(solver: Any, model: Any, callback: Any, events: GuardedEvents) -> None:
-    """Solve, while another thread asks whether to stop."""
-    done = threading.Event()
-
-    def watch() -> None:
-        while not done.wait(POLL_SECONDS):
-            if events.stopping():
-                solver.stop_search()
-
-    watcher = threading.Thread(target=watch, daemon=True)
-    watcher.start()
-    try:
-        solver.solve(model, callback)
-    finally:
-        done.set()
-        watcher.join()
-    events.reraise()
 
 
 def _outcome(

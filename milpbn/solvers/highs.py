@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
 from milpbn.problem.rows import RowBlock
-from milpbn.solvers.base import (
-    MilpEvents,
-    Outcome,
-    Settings,
-    parse_number,
-    unknown_option,
-)
+from milpbn.solvers.base import MilpEvents, Outcome, Settings, parse_number, unknown_option
 from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents
 
@@ -40,13 +34,7 @@ class HighsSolver(ChildSolver):
     name = "highs"
 
     def version(self) -> str:
-        """Return HiGHS's version.
-
-        Raises
-        ------
-        InputError
-            If it is one of `BROKEN`.
-        """
+        """Return HiGHS's version; raise InputError if it is one of `BROKEN`."""
         import highspy
 
         version = highspy.Highs().version()
@@ -66,17 +54,9 @@ class HighsSolver(ChildSolver):
     def cut_here(self, milp: Milp, rounds: int, settings: Settings, events: Any) -> Outcome:
         """Solve an LP in this process, add the rows that `events.violated` finds at its optimum, and solve again.
 
-        Parameters
-        ----------
-        milp : Milp
-            The LP; none of its columns is integer.
-        rounds : int
-            How often it is solved at most.
-        settings : Settings
-            Limits.
-        events : object
-            Receives the bound of every LP that was solved to optimality; its method `violated` takes the optimum and
-            returns a `RowBlock`, or None. It is asked whether to stop.
+        It is solved at most `rounds` times, and none of its columns is integer. `events` receives the bound of every LP
+        that was solved to optimality, and is asked whether to stop; its method `violated` takes the optimum and returns
+        a `RowBlock`, or None.
         """
         import highspy
 
@@ -87,11 +67,7 @@ class HighsSolver(ChildSolver):
             h.setOptionValue("threads", settings.threads)
             pass_model(h, milp)
 
-            def stop(event: Any) -> None:
-                event.data_in.user_interrupt = events.stopping()
-
-            h.cbSimplexInterrupt += stop
-            h.cbIpmInterrupt += stop
+            _stop_lps(h, events)
             for _ in range(rounds):
                 left = settings.remaining()
                 if left == 0.0 or events.stopping():
@@ -109,6 +85,16 @@ class HighsSolver(ChildSolver):
                     break
                 _add_rows(h, rows)
         return Outcome()
+
+
+def _stop_lps(h: Any, events: Any) -> None:
+    """Let HiGHS ask during every LP whether to stop."""
+
+    def stop(event: Any) -> None:
+        event.data_in.user_interrupt = events.stopping()
+
+    h.cbSimplexInterrupt += stop
+    h.cbIpmInterrupt += stop
 
 
 def refuse_broken(version: str) -> None:
@@ -202,10 +188,7 @@ def _add_rows(h: Any, rows: RowBlock) -> None:
 def set_option(h: Any, key: str, text: str, name: str) -> Any:
     """Set an option from text, and return its value in the type that HiGHS expects.
 
-    Raises
-    ------
-    InputError
-        If HiGHS does not take it; the sentence begins with `name`.
+    Raises InputError, which begins with `name`, if HiGHS does not take it.
     """
     import highspy
 
@@ -245,17 +228,13 @@ def _subscribe(h: Any, events: MilpEvents) -> None:
             events.nodes(int(out.mip_node_count))
         event.data_in.user_interrupt = events.stopping()
 
-    def stop(event: Any) -> None:
-        event.data_in.user_interrupt = events.stopping()
-
     def solution(event: Any) -> None:
         out = event.data_out
         events.point(np.array(out.mip_solution, dtype=np.float64), "highs", out.objective_function_value)
 
     h.cbMipInterrupt += interrupt
-    h.cbSimplexInterrupt += stop
-    h.cbIpmInterrupt += stop
     h.cbMipImprovingSolution += solution
+    _stop_lps(h, events)
 
 
 def _outcome(h: Any, milp: Milp, model_status: Any, detail: str, events: MilpEvents) -> Outcome:

@@ -8,7 +8,8 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -25,9 +26,11 @@ from milpbn.solvers.support.repair import polish
 #: Maximum violation of a row by a point that is reported.
 FEASIBILITY = 1e-6
 
+#: PuLP's names for the variants of CBC.
+CBC: Final = ("PULP_CBC_CMD", "COIN_CMD")
 #: PuLP's names for the variants of each solver, in order of preference.
 FAMILIES: Final[dict[str, tuple[str, ...]]] = {
-    "cbc": ("PULP_CBC_CMD", "COIN_CMD"),
+    "cbc": CBC,
     "copt": ("COPT", "COPT_DLL", "COPT_CMD"),
     "cplex": ("CPLEX_PY", "CPLEX_CMD"),
     "glpk": ("GLPK_CMD", "PYGLPK"),
@@ -96,16 +99,9 @@ class PulpSolver(ChildSolver):
     Point and bound are reported at the end. The bound is read from the solver's own object if possible. Else it is the
     objective of a point that the solver calls optimal with a gap of 0. Else there is no bound.
 
-    Parameters
-    ----------
-    solver : str
-        One of PuLP's names or a short form (`FAMILIES`), in upper or lower case. A short form stands for the first
-        variant that is installed: ``gurobi`` for ``GUROBI``, else ``GUROBI_CMD``.
-
-    Raises
-    ------
-    InputError
-        If PuLP knows no such solver.
+    Its name is one of PuLP's names or a short form (`FAMILIES`), in upper or lower case; InputError is raised for
+    another one. A short form stands for the first variant that is installed: ``gurobi`` for ``GUROBI``, else
+    ``GUROBI_CMD``.
     """
 
     capabilities = Capabilities(bound_stream=False)
@@ -122,13 +118,7 @@ class PulpSolver(ChildSolver):
         self.name = f"pulp:{solver}"  # type: ignore[misc]
 
     def version(self) -> str:
-        """Return the name of the variant that is used, and PuLP's version.
-
-        Raises
-        ------
-        InputError
-            If no variant is installed, or its version returns wrong optima.
-        """
+        """Return the name of the variant that is used, and PuLP's version; see `Solver.version`."""
         import pulp
 
         variant = self._available()
@@ -140,37 +130,13 @@ class PulpSolver(ChildSolver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildSolver`."""
-        import pulp
-
         name = self._available()
-        problem, variables = _problem(milp)
-        arguments = _arguments(name, settings, start is not None)
-        if start is not None:
-            for variable, value in zip(variables, start.tolist(), strict=True):
-                variable.setInitialValue(value, check=False)
-        solver = _make(name, **arguments)
-        if _PACKAGES.get(name) == "highspy":
-            import highspy
-
-            # The scheduler of an earlier model in this process refuses another number of threads.
-            highspy.Highs.resetGlobalScheduler(True)
-        begin = time.monotonic()
-        try:
-            problem.solve(solver)
-        except Exception as error:
-            raise SolverError(f"{name}, called through PuLP, failed: {error}.") from error
-        seconds = arguments.get("timeLimit", math.inf)
-        in_time = time.monotonic() - begin < 0.98 * seconds
-        # The user's options may set another gap or a cutoff.
-        exact = in_time and "gapRel" in arguments and not settings.options
-        # Solvers may end before a short limit. Without options and a request to stop, only the limit can end them.
-        timed = "timeLimit" in arguments and not settings.options and not events.stopping()
-        limit = "time" if timed or not in_time else "user"
-        if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
-            raise SolverError(
-                f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
-            )
-        return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
+        outcome = _solve(name, milp, start, settings, events)
+        # The point that it calls optimal is not feasible.
+        lost = outcome.limit is None and not outcome.finished
+        if lost and name in CBC and not cbc.chooses_preprocessing(settings) and not events.stopping():
+            outcome = _solve(name, milp, start, settings, events, cbc.WITHOUT_PREPROCESSING)
+        return outcome
 
     def _available(self) -> str:
         """Return the first variant that is installed and licensed."""
@@ -187,6 +153,47 @@ class PulpSolver(ChildSolver):
             f"The backend {self.name} needs {' or '.join(needs)}, and a licence if the solver is commercial; "
             "install it or choose another --backend."
         )
+
+
+def _solve(
+    name: str,
+    milp: Milp,
+    start: NDArray[np.float64] | None,
+    settings: Settings,
+    events: MilpEvents,
+    more: Mapping[str, str] | None = None,
+) -> Outcome:
+    """Solve the MILP once, with more options than the user's."""
+    import pulp
+
+    problem, variables = _problem(milp)
+    arguments = _arguments(name, settings, start is not None, more or {})
+    if start is not None:
+        for variable, value in zip(variables, start.tolist(), strict=True):
+            variable.setInitialValue(value, check=False)
+    solver = _make(name, **arguments)
+    if _PACKAGES.get(name) == "highspy":
+        import highspy
+
+        # The scheduler of an earlier model in this process refuses another number of threads.
+        highspy.Highs.resetGlobalScheduler(True)
+    begin = time.monotonic()
+    try:
+        problem.solve(solver)
+    except Exception as error:
+        raise SolverError(f"{name}, called through PuLP, failed: {error}.") from error
+    seconds = arguments.get("timeLimit", math.inf)
+    in_time = time.monotonic() - begin < 0.98 * seconds
+    # The user's options may set another gap or a cutoff.
+    exact = in_time and "gapRel" in arguments and not settings.options
+    # Solvers may end before a short limit. Without options and a request to stop, only the limit can end them.
+    timed = "timeLimit" in arguments and not settings.options and not events.stopping()
+    limit = "time" if timed or not in_time else "user"
+    if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
+        raise SolverError(
+            f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
+        )
+    return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
 
 
 def pulp_names() -> list[str]:
@@ -228,20 +235,14 @@ def _problem(milp: Milp) -> tuple[Any, list[Any]]:
     problem = pulp.LpProblem(milp.name, pulp.LpMinimize)
     # Every column is in the objective, even with coefficient 0, because PuLP drops columns that occur nowhere.
     problem.setObjective(pulp.LpAffineExpression(list(zip(variables, (-milp.c).tolist(), strict=True))))
-    A = milp.A
-    rows = zip(
-        A.indptr.tolist(), A.indptr[1:].tolist(), milp.row_lower, milp.row_upper, milp.row_names, strict=False
-    )
-    for first, last, low, high, name in rows:
-        terms = [
-            (variables[j], a)
-            for j, a in zip(A.indices[first:last].tolist(), A.data[first:last].tolist(), strict=True)
-        ]
-        sides = (
-            [("", pulp.LpConstraintEQ, low)]
-            if low == high
-            else [(".lo", pulp.LpConstraintGE, low), (".up", pulp.LpConstraintLE, high)]
-        )
+    A, ends = milp.A, milp.A.indptr.tolist()
+    rows = zip(pairwise(ends), milp.row_lower, milp.row_upper, milp.row_names, strict=True)
+    for (first, last), low, high, name in rows:
+        entries = zip(A.indices[first:last].tolist(), A.data[first:last].tolist(), strict=True)
+        terms = [(variables[j], a) for j, a in entries]
+        sides = [(".lo", pulp.LpConstraintGE, low), (".up", pulp.LpConstraintLE, high)]
+        if low == high:
+            sides = [("", pulp.LpConstraintEQ, low)]
         for suffix, sense, side in sides:
             if math.isfinite(side):
                 expression = pulp.LpAffineExpression(terms)
@@ -249,23 +250,21 @@ def _problem(milp: Milp) -> tuple[Any, list[Any]]:
     return problem, variables
 
 
-def _arguments(name: str, settings: Settings, warm: bool) -> dict[str, Any]:
+def _arguments(name: str, settings: Settings, warm: bool, more: Mapping[str, str]) -> dict[str, Any]:
     """Return the keyword arguments for the solver's class; each class has others."""
     import pulp
 
     _check_options(name, settings)
-    options = dict(settings.options)
+    options = {**settings.options, **more}
     if name in _SEEDS:
         options.setdefault(_SEEDS[name], str(settings.seed))
     accepted = inspect.signature(type(_make(name, msg=False)).__init__).parameters
     arguments: dict[str, Any] = {"msg": settings.log is not None}
     seconds = settings.remaining()
+    if seconds is not None:
+        seconds = max(1, int(seconds)) if name in _WHOLE_SECONDS else max(0.05, seconds)
     wanted = {
-        "timeLimit": None
-        if seconds is None
-        else max(1, int(seconds))
-        if name in _WHOLE_SECONDS
-        else max(0.05, seconds),
+        "timeLimit": seconds,
         "threads": settings.threads,
         "gapRel": 0.0,
         "gapAbs": 0.0,
@@ -287,7 +286,7 @@ def _arguments(name: str, settings: Settings, warm: bool) -> dict[str, Any]:
 
 def _check_options(name: str, settings: Settings) -> None:
     """Refuse unknown options of CBC and SCIP; PuLP would ignore them silently."""
-    if name in ("PULP_CBC_CMD", "COIN_CMD"):
+    if name in CBC:
         cbc.check_options(cbc.executable(), settings)
     elif name == "SCIP_PY":
         scip.check_options(settings)

@@ -95,9 +95,8 @@ class TangentRows:
             eta = problem.indicator(self._formulation.choice(x))
         excess = x[self._formulation.tau] - problem.margins.parts(eta)
         weights = problem.margins.weights
-        allowed = (EXCESS if integral else ROOT_EXCESS) * max(
-            1.0, min(abs(problem.value(eta)), self._formulation.span)
-        )
+        size = max(1.0, min(abs(problem.value(eta)), self._formulation.span))
+        allowed = (EXCESS if integral else ROOT_EXCESS) * size
         if weights @ np.maximum(excess, 0.0) <= allowed:
             return {}
         # The excess of the samples left out adds up to at most a quarter of what is allowed.
@@ -117,32 +116,15 @@ class TangentRows:
 def solve_formulation(
     solver: Solver, formulation: Formulation, start: Structure | None, settings: Settings, events: MilpEvents
 ) -> Outcome:
-    """Solve a formulation, in rounds with more rows where it is a relaxation.
+    """Solve a formulation, in rounds with more rows where it is a relaxation; the limits are for all rounds together.
 
-    Parameters
-    ----------
-    solver : Solver
-        Any MILP solver.
-    formulation : Formulation
-        With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add
-        rows inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are
-        always added in rounds. The bound of every round is valid, because the round solves a relaxation.
-    start : Structure or None
-        Warm start, for solvers that take one.
-    settings : Settings
-        Limits for all rounds together.
-    events : MilpEvents
-        Also receives cyclic points, and points whose score is overestimated; it must check them.
+    With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
+    inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
+    added in rounds. The bound of every round is valid, because the round solves a relaxation. `events` also receives
+    cyclic points, and points whose score is overestimated, and must check them.
 
-    Returns
-    -------
-    Outcome
-
-    Raises
-    ------
-    SolverError
-        If the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or contradicts itself
-        (`milpbn.solvers.support.audit`).
+    Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
+    contradicts itself (`milpbn.solvers.support.audit`).
     """
 
     def vector(current: Formulation) -> NDArray[np.float64] | None:
@@ -224,23 +206,10 @@ class _Separation:
 def strengthen_root(
     formulation: Formulation, kinds: Sequence[RowKind], settings: Settings, events: MilpEvents
 ) -> Formulation:
-    """Add rows that the optimum of the LP relaxation violates, in rounds.
+    """Return a relaxation with rows of some kinds that the optimum of the LP relaxation violates, found in rounds.
 
-    Parameters
-    ----------
-    formulation : Formulation
-        A relaxation.
-    kinds : sequence of RowKind
-        The kinds of rows of which it holds only some.
-    settings : Settings
-        Gives the deadline; the rounds take at most `ROOT_SHARE` of the remaining time.
-    events : MilpEvents
-        Receives the bound of every LP that was solved to optimality.
-
-    Returns
-    -------
-    Formulation
-        The formulation with the rows found. Rows of a kind with `RowKind.forget` are kept only if they bind at the end.
+    They take at most `ROOT_SHARE` of the remaining time. `events` receives the bound of every LP that was solved to
+    optimality. Rows of a kind with `RowKind.forget` are kept only if they bind at the end.
     """
     remaining = settings.remaining()
     end = None if remaining is None else time.monotonic() + ROOT_SHARE * remaining

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,22 +13,14 @@ from numpy.typing import NDArray
 from milpbn.errors import SolverError
 from milpbn.milp.files.model_files import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.milp import LazyRows, Milp
-from milpbn.solvers.base import (
-    Capabilities,
-    MilpEvents,
-    Outcome,
-    Settings,
-    unknown_option,
-)
+from milpbn.solvers.base import Capabilities, MilpEvents, Outcome, Settings, option_errors
 from milpbn.solvers.support.child import ChildSolver
-from milpbn.solvers.support.guard import GuardedEvents
+from milpbn.solvers.support.guard import GuardedEvents, run_stoppable
 from milpbn.solvers.support.process import open_log, temporary_files
 from milpbn.solvers.support.repair import polish
 from milpbn.util.extras import import_extra
 from milpbn.util.scratch import scratch_folder
 
-#: Seconds between two calls of `MilpEvents.stopping`.
-POLL_SECONDS = 0.05
 #: Nats in which two objectives are the same for SCIP, and the least tolerance for the comparison of numbers.
 CUTOFF, LEAST_EPSILON = 1e-6, 1e-13
 #: A row is added at a fractional point only if it is violated by more than this.
@@ -47,8 +38,7 @@ class ScipSolver(ChildSolver):
 
     def version(self) -> str:
         """Return SCIP's version."""
-        pyscipopt = _pyscipopt()
-        model = pyscipopt.Model()
+        model = _pyscipopt().Model()
         numbers = (model.getMajorVersion(), model.getMinorVersion(), model.getTechVersion())
         return "SCIP " + ".".join(str(n) for n in numbers)
 
@@ -56,11 +46,7 @@ class ScipSolver(ChildSolver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildSolver`."""
-        pyscipopt = _pyscipopt()
-        model = pyscipopt.Model()
-        # Error messages of SCIP go to Python's standard error, where they can be caught; all other output is hidden.
-        model.redirectOutput()
-        model.hideOutput()
+        model = _silent_model()
         with open_log(settings.log):
             pass  # SCIP opens the file itself, but does not report an error
         if settings.log is not None:
@@ -84,8 +70,11 @@ class ScipSolver(ChildSolver):
         remaining = settings.remaining()
         if remaining is not None:
             model.setParam("limits/time", remaining)
-        _run_in_thread(model, guarded)
-        guarded.reraise()
+        try:
+            run_stoppable(model.optimizeNogil, guarded, lambda: _interrupt(model))
+        except Exception as error:
+            guarded.reraise()
+            raise SolverError(f"SCIP failed: {error}.") from error
         try:
             return _outcome(run)
         finally:
@@ -108,17 +97,16 @@ def _read(model: Any, milp: Milp) -> list[Any]:
 
 
 def check_options(settings: Settings) -> None:
-    """Try the options on an empty model.
+    """Try the options on an empty model; raise InputError if SCIP does not take one of them."""
+    _set_options(_silent_model(), settings)
 
-    Raises
-    ------
-    InputError
-        If SCIP does not take one of them.
-    """
+
+def _silent_model() -> Any:
+    """Return a model that prints nothing, and whose errors go to Python's standard error, where they can be caught."""
     model = _pyscipopt().Model()
     model.redirectOutput()
     model.hideOutput()
-    _set_options(model, settings)
+    return model
 
 
 def _set_options(model: Any, settings: Settings) -> None:
@@ -129,7 +117,7 @@ def _set_options(model: Any, settings: Settings) -> None:
     model.setParam("limits/gap", 0.0)
     model.setParam("limits/absgap", 0.0)
     for key, text in settings.options.items():
-        try:
+        with option_errors("SCIP", key, LookupError, ValueError, TypeError, OverflowError):
             kind = type(model.getParam(key))
             value: Any = text
             if kind is bool:
@@ -138,8 +126,6 @@ def _set_options(model: Any, settings: Settings) -> None:
                 value = kind(text)
             with contextlib.redirect_stderr(io.StringIO()):
                 model.setParam(key, value)
-        except (LookupError, ValueError, TypeError, OverflowError) as error:
-            raise unknown_option("SCIP", key) from error
 
 
 class _Run:
@@ -200,31 +186,6 @@ def _include_events(run: _Run) -> None:
             return {}
 
     run.model.includeEventhdlr(Watch(), "milpbn", "reports bounds and incumbents")
-
-
-def _run_in_thread(model: Any, events: GuardedEvents) -> None:
-    """Solve in another thread, so that this one can handle signals and interrupt SCIP during a long LP."""
-    errors: list[BaseException] = []
-
-    def optimize() -> None:
-        try:
-            model.optimizeNogil()
-        except BaseException as error:  # raised again below
-            errors.append(error)
-
-    thread = threading.Thread(target=optimize, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(POLL_SECONDS)
-            if events.stopping():
-                _interrupt(model)
-    finally:
-        while thread.is_alive():
-            _interrupt(model)
-            thread.join(POLL_SECONDS)
-    if errors:
-        raise SolverError(f"SCIP failed: {errors[0]}.") from errors[0]
 
 
 def _interrupt(model: Any) -> None:
@@ -309,15 +270,12 @@ def _include_lazy_rows(run: _Run, separate: LazyRows) -> None:
                 self.model.addCons(expression >= lower)
             return {"result": result.CONSADDED if rows else otherwise}
 
-        def consenfolp(self, constraints: Any, nusefulconss: int, solinfeasible: bool) -> dict[str, Any]:
+        def consenfolp(self, *_: Any) -> dict[str, Any]:
             return self.add(True, result.FEASIBLE)
 
-        def consenfops(
-            self, constraints: Any, nusefulconss: int, solinfeasible: bool, objinfeasible: bool
-        ) -> dict[str, Any]:
-            return self.add(True, result.FEASIBLE)
+        consenfops = consenfolp
 
-        def conssepalp(self, constraints: Any, nusefulconss: int) -> dict[str, Any]:
+        def conssepalp(self, *_: Any) -> dict[str, Any]:
             return self.add(False, result.DIDNOTFIND)
 
     model.includeConshdlr(

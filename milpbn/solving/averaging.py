@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from milpbn.claims.average import Average
+from milpbn.claims.parts import Average
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
 from milpbn.errors import MilpbnError

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.average import Average
+from milpbn.claims.parts import Average
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
 from milpbn.data.dataset import dropped_notes

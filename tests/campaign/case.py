@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from milpbn.data.dataset import Dataset
+
 #: Name of the column of weights.
 WEIGHT = "w"
 MISSING = -1
@@ -196,6 +198,19 @@ class Case:
             *_constraint_arguments(self.constraints),
             *_flags(self.options),
         ]
+
+
+def case_of(data: Dataset, score: dict[str, Any], constraints: dict[str, Any] | None = None) -> Case:
+    """Return the case of a dataset; all of its states are declared."""
+    return Case(
+        names=list(data.names),
+        labels=[list(v.states) for v in data.variables],
+        rows=data.codes.tolist(),
+        weights=data.weights.tolist(),
+        declared=True,
+        score=score,
+        constraints=constraints or {},
+    )
 
 
 #: Options of `milpbn.solve` that are flags on the command line, named when they are off.

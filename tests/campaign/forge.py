@@ -14,20 +14,8 @@ import numpy as np
 #: Numbers that replace others.
 STRANGE = (0, 1, -1, 0.5, 1e-300, 1e9, -1e9, 1e308, 10**400, -(10**400), 2**63, True)
 WORDS = (
-    "",
-    "optimal",
-    "feasible",
-    "certified",
-    "solver",
-    "time",
-    "gap",
-    "no_solution",
-    "C",
-    "X1",
-    "1",
-    "nan",
-    "ä",
-)
+    "", "optimal", "feasible", "certified", "solver", "time", "gap", "no_solution", "C", "X1", "1", "nan", "ä",
+)  # fmt: skip
 
 
 def change_number(rng: random.Random, value: float) -> Any:
@@ -144,10 +132,12 @@ def write_certificate(path: Path, header: dict[str, Any], arrays: dict[str, np.n
     np.savez(path, **everything)  # type: ignore[arg-type]
 
 
-def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return a proof with one to three changes."""
+def change_arrays(
+    rng: random.Random, arrays: dict[str, np.ndarray], counts: tuple[int, ...] = (1, 1, 2, 3)
+) -> dict[str, np.ndarray]:
+    """Return a proof with some changes, as many as one of `counts`."""
     out = {name: values.copy() for name, values in arrays.items()}
-    for _ in range(rng.choice([1, 1, 2, 3])):
+    for _ in range(rng.choice(counts)):
         name = rng.choice(sorted(out))
         values = out[name]
         what = rng.random()
@@ -156,18 +146,21 @@ def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str
             if not out:
                 return out
             continue
+        if what < 0.15 and {"branches", "leaf_node", "row_limit", "row_members"} <= set(out):
+            _change_tree(rng, out)
+            continue
         if not len(values):
             continue
         at = rng.randrange(len(values))
-        if what < 0.15:
+        if what < 0.25:
             out[name] = np.delete(values, at, axis=0)
-        elif what < 0.25:
+        elif what < 0.33:
             out[name] = np.concatenate([values, values[at : at + 1]])
-        elif what < 0.32:
+        elif what < 0.4:
             out[name] = values[np.array(rng.sample(range(len(values)), len(values)))]
-        elif what < 0.42 and len(out.get("leaf_node", ())):
-            _drop_leaf(rng, out)
-        elif what < 0.52 and len(out.get("deletion_size", ())):
+        elif what < 0.5 and len(out.get("leaf_node", ())):
+            out = without_leaf(out, rng.randrange(len(out["leaf_node"])))
+        elif what < 0.6 and len(out.get("deletion_size", ())):
             _delete_more(rng, out)
         elif values.dtype.kind == "f":
             flat = values.reshape(-1)
@@ -176,22 +169,38 @@ def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str
             flat[rng.randrange(flat.size)] = new if inside else rng.choice([np.nan, np.inf, -1.0])
         elif values.dtype.kind in "iu":
             flat = values.reshape(-1)
-            flat[rng.randrange(flat.size)] = rng.choice([0, 1, 2, 3, 127, rng.randrange(60)])
+            flat[rng.randrange(flat.size)] = rng.choice([0, 1, 2, 3, 127, 2**31 - 1, rng.randrange(60)])
         elif values.dtype.kind == "b":
             flat = values.reshape(-1)
             flat[at % flat.size] ^= True
     return out
 
 
-def _drop_leaf(rng: random.Random, out: dict[str, np.ndarray]) -> None:
-    """Remove a leaf and its dual weights."""
-    number = rng.randrange(len(out["leaf_node"]))
+def _change_tree(rng: random.Random, out: dict[str, np.ndarray]) -> None:
+    """Forge the tree or its inequalities: no branches, another decision (it may be valid), other rows."""
+    n, what = len(out["row_limit"]), rng.randrange(4)
+    if what == 0:
+        out["branches"], out["leaf_node"] = out["branches"][:0], out["leaf_node"][:1] * 0
+    elif what == 1 and out["branches"].ndim == 2 and out["branches"].size:
+        row = out["branches"][rng.randrange(len(out["branches"]))]
+        row[1:4] = [rng.randrange(k) for k in (4, 6, 6)][: len(row[1:4])]
+    elif what == 2 and n:
+        out["row_limit"][rng.randrange(n)] = rng.randint(-2, 2)
+    elif what == 3 and out["row_members"].ndim == 2:
+        shape = n, out["row_members"].shape[1] + rng.randrange(2)
+        drawn = [rng.random() < 0.5 for _ in range(shape[0] * shape[1])]
+        out["row_members"] = np.array(drawn, dtype=bool).reshape(shape)
+
+
+def without_leaf(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:
+    """Return the arrays without one leaf and its dual weights; as they are, if they do not fit together."""
+    out = dict(arrays)
     if not {"deletion_node", "weights_size", "entries"} <= set(out):
-        return
+        return out
     place = len(out["deletion_node"]) + number
     sizes = out["weights_size"]
     if not (place < len(sizes) and sizes.sum() == len(out["entries"]) and (sizes >= 0).all()):
-        return
+        return out
     first = int(sizes[:place].sum())
     here = slice(first, first + int(sizes[place]))
     out["leaf_node"] = np.delete(out["leaf_node"], number)
@@ -201,6 +210,7 @@ def _drop_leaf(rng: random.Random, out: dict[str, np.ndarray]) -> None:
     for name in ("entries", "eta"):
         if name in out:
             out[name] = np.delete(out[name], here)
+    return out
 
 
 def _delete_more(rng: random.Random, out: dict[str, np.ndarray]) -> None:

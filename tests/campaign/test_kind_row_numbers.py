@@ -34,34 +34,9 @@ TRAPS: dict[str, Callable[[Rng, int], Any]] = {
 
 #: Names of row numbers: of pandas, pyarrow, readr and readxl, R, data.table, polars, and of people.
 NAMES = (
-    *(
-        "Unnamed: 0",
-        "...1",
-        "X",
-        "X1",
-        "V1",
-        "index",
-        "level_0",
-        "rownames",
-        "row.names",
-        "row_names",
-        "rn",
-        "row",
-    ),
-    *(
-        "__index_level_0__",
-        "id",
-        "obs",
-        "Row Number",
-        "idx",
-        "#",
-        "patient_id",
-        "s.no",
-        "index.1",
-        "row_nr",
-        "Nr.",
-    ),
-)
+    "Unnamed: 0", "...1", "X", "X1", "V1", "index", "level_0", "rownames", "row.names", "row_names", "rn", "row",
+    "__index_level_0__", "id", "obs", "Row Number", "idx", "#", "patient_id", "s.no", "index.1", "row_nr", "Nr.",
+)  # fmt: skip
 
 
 def plain_frame(rng: Rng, traps: bool) -> pd.DataFrame:

@@ -21,34 +21,11 @@ from milpbn.data import Dataset, Table, read_samples
 from milpbn.errors import InputError, MilpbnWarning
 
 NAMES = [
-    "dose",
-    "Groesse, cm",
-    "größe",
-    "1st",
-    "a b",
-    "x-1",
-    "Temp. (°C)",
-    "it's",
-    "2001",
-    "id code",
-    "P|Q",
-    "n;m",
-]
+    "dose", "Groesse, cm", "größe", "1st", "a b", "x-1", "Temp. (°C)", "it's", "2001", "id code", "P|Q", "n;m",
+]  # fmt: skip
 WORDS = [
-    "low",
-    "high",
-    "A1",
-    "B2",
-    "1.2.3",
-    "1.2.2020",
-    "12:30",
-    "5+",
-    "ja, sehr",
-    "größer",
-    "it's",
-    'say "no"',
-    "2-",
-]
+    "low", "high", "A1", "B2", "1.2.3", "1.2.2020", "12:30", "5+", "ja, sehr", "größer", "it's", 'say "no"', "2-",
+]  # fmt: skip
 #: Words of the sentences about lines and separators.
 STRUCTURE = ("separated by", "The first line", "seems to hold units")
 MISSING = ["", "?", "NA"]

@@ -15,7 +15,7 @@ import numpy as np
 import oracle
 import pytest
 
-from campaign.case import Case
+from campaign.case import Case, case_of
 from campaign.checks import check, truth_of
 from campaign.claims import Failure, check_result
 from campaign.driver import run
@@ -40,15 +40,7 @@ def random_case(seed: int, name: str) -> tuple[Case, Dataset]:
         score |= {"hybrid": 0.3, "penalty": 0.2, "smoothing": 0.7, "smoothing_towards": "class"}
     if name == "bdeu":
         score["equivalent_sample_size"] = 2.5
-    case = Case(
-        names=[v.name for v in data.variables],
-        labels=[list(v.states) for v in data.variables],
-        rows=data.codes.tolist(),
-        weights=data.weights.tolist(),
-        declared=True,
-        score=score,
-    )
-    return case, data
+    return case_of(data, score), data
 
 
 @pytest.mark.parametrize("name", SCORES)
@@ -123,16 +115,9 @@ def test_the_generator_draws_every_kind_of_option() -> None:
     wanted += [
         f"option {name}"
         for name in (
-            "acyclicity",
-            "warm_start",
-            "root_bound",
-            "reduce",
-            "merge",
-            "subset",
-            "root_only",
-            "gap_rel",
+            "acyclicity", "warm_start", "root_bound", "reduce", "merge", "subset", "root_only", "gap_rel",
         )
-    ]
+    ]  # fmt: skip
     wanted += [
         f"constraint {name}"
         for name in ("required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights")
@@ -140,16 +125,9 @@ def test_the_generator_draws_every_kind_of_option() -> None:
     wanted += [
         f"score option {name}"
         for name in (
-            "p",
-            "gamma",
-            "smoothing",
-            "smoothing_towards",
-            "penalty",
-            "hybrid",
-            "leave_one_out",
-            "parent_sets",
+            "p", "gamma", "smoothing", "smoothing_towards", "penalty", "hybrid", "leave_one_out", "parent_sets",
         )
-    ]
+    ]  # fmt: skip
     wanted += ["python", "command", "certificate", "start", "many states", "many classes", "constant"]
     wanted += ["wide weights", "missing", "unseen states"]
     assert [name for name in wanted if not seen[name]] == []
@@ -233,11 +211,8 @@ def test_a_failure_leaves_a_folder_with_table_and_command(tmp_path: Path) -> Non
     small, folder = report(case, Failure("planted", "it was planted"), "a test", tmp_path / "out", 1.0)
     assert small == case
     assert {path.name for path in folder.iterdir()} >= {
-        "data.csv",
-        "record.json",
-        "command.txt",
-        "README.txt",
-    }
+        "data.csv", "record.json", "command.txt", "README.txt",
+    }  # fmt: skip
     assert (folder / "command.txt").read_text().startswith("milpbn solve data.csv --target C --weights w")
 
 

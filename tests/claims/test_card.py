@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from milpbn.claims.average import Average
+from milpbn.claims.parts import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score

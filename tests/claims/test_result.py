@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from running import random_data
 
 import milpbn
-from milpbn.claims.average import Average
+from milpbn.claims.parts import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.claims.selection import Selection
 from milpbn.errors import InputError
@@ -102,19 +102,11 @@ def test_gaps_are_never_negative_or_undefined_numbers(a: float, b: float) -> Non
 @pytest.mark.parametrize(
     ("objective", "bound", "proved"),
     [
-        (100.0, 100.0, True),
-        (100.0, 100.0000009, True),
-        (100.0, 100.0000011, False),
-        (-100.0, -99.9999991, True),
-        (-1e6, -999999.999998, False),
-        (0.0, 0.9e-6, True),
-        (0.0, 1.1e-6, False),
-        (1e-9, 1.1e-6, False),
-        (-math.inf, 3.0, False),
-        (3.0, math.inf, False),
-        (-math.inf, math.inf, False),
+        (100.0, 100.0, True), (100.0, 100.0000009, True), (100.0, 100.0000011, False), (-100.0, -99.9999991, True),
+        (-1e6, -999999.999998, False), (0.0, 0.9e-6, True), (0.0, 1.1e-6, False), (1e-9, 1.1e-6, False),
+        (-math.inf, 3.0, False), (3.0, math.inf, False), (-math.inf, math.inf, False),
     ],
-)
+)  # fmt: skip
 def test_optimal_is_computed_from_the_numbers(objective: float, bound: float, proved: bool) -> None:
     assert is_optimal(objective, bound) == proved
 
@@ -164,20 +156,9 @@ def test_json_round_trip(result: Result, tmp_path) -> None:
 def test_the_json_has_the_promised_keys() -> None:
     values = make_result().to_dict()
     assert {
-        "version",
-        "data",
-        "score",
-        "status",
-        "objective",
-        "bound",
-        "gap",
-        "structure",
-        "backend",
-        "bound_source",
-        "seconds",
-        "trace",
-        "seed",
-    } <= set(values)
+        "version", "data", "score", "status", "objective", "bound", "gap", "structure", "backend", "bound_source",
+        "seconds", "trace", "seed",
+    } <= set(values)  # fmt: skip
     assert {"name", "sha256", "samples", "unique_samples", "features", "classes"} <= set(values["data"])
     assert {"name", "gamma", "max_parents", "smoothing"} <= set(values["score"])
     assert {"reason", "limit"} <= set(values["status"])
@@ -493,15 +474,9 @@ def test_objects_show_themselves_in_a_few_words() -> None:
     classifier = Classifier.fit(data, structure)
     problem = build_problem(data, Score(max_parents=1))
     shown = [
-        table,
-        data,
-        data.merged,
-        structure,
-        classifier,
-        AveragedClassifier((classifier,) * 3),
-        problem,
+        table, data, data.merged, structure, classifier, AveragedClassifier((classifier,) * 3), problem,
         make_result(),
-    ]
+    ]  # fmt: skip
     for value in shown:
         assert len(repr(value)) < 300, value
         assert type(value).__name__ in repr(value)

@@ -20,7 +20,6 @@ import gzip
 import json
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -73,11 +72,6 @@ AIMED, TWICE = 0.5, 0.3
 Check = Callable[[Path, Dataset], object]
 
 
-def check_json(path: Path, data: Dataset) -> None:
-    """Read a JSON file."""
-    json.loads(path.read_text(encoding="utf-8"))
-
-
 def check_trace(path: Path, data: Dataset) -> None:
     """Read a file of JSON lines, which ends with a whole line."""
     text = path.read_text(encoding="utf-8")
@@ -91,11 +85,6 @@ def check_structure(path: Path, data: Dataset) -> None:
     """Read the structure of a file, as `--start` does."""
     if json.loads(path.read_text(encoding="utf-8")).get("structure") is not None:
         read_structure(path, data.names)
-
-
-def check_classifier(path: Path, data: Dataset) -> None:
-    """Predict with a classifier."""
-    load_classifier(path).predict_proba(data)
 
 
 def check_certificate(path: Path, data: Dataset) -> None:
@@ -126,16 +115,6 @@ def check_model(path: Path, data: Dataset) -> None:
         raise ValueError("the model has no end")
 
 
-def check_sidecar(path: Path, data: Dataset) -> None:
-    """Read a sidecar."""
-    Sidecar.load(path)
-
-
-def check_script(path: Path, data: Dataset) -> None:
-    """Compile a script."""
-    compile(path.read_text(encoding="utf-8"), str(path), "exec")
-
-
 def check_scores(path: Path, data: Dataset) -> None:
     """Count the lines of local scores against their headers."""
     lines = iter(path.read_text(encoding="utf-8").splitlines())
@@ -146,8 +125,12 @@ def check_scores(path: Path, data: Dataset) -> None:
         raise ValueError("there are more lines than the headers say")
 
 
-def check_nothing(path: Path, data: Dataset) -> None:
-    """Accept any contents: a log belongs to its solver."""
+def _json(path: Path, data: Dataset) -> object:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _any(path: Path, data: Dataset) -> None:
+    """Accept any contents: a log belongs to its solver, and the next run reads a checkpoint and goes on."""
 
 
 #: Certificates that were of an earlier moment of the run than the result beside them.
@@ -155,22 +138,22 @@ MOMENTS: list[str] = []
 #: All options that write a file: the name of the file, and its check. A new option needs a line here.
 OUTPUTS: dict[str, tuple[str, Check]] = {
     "--output": ("result.json", check_structure),
-    "--classifier": ("classifier.json", check_classifier),
+    "--classifier": ("classifier.json", lambda path, data: load_classifier(path).predict_proba(data)),
     "--certificate": ("proof.npz", check_certificate),
     "--trace": ("trace.jsonl", check_trace),
-    "--log": ("solver.log", check_nothing),
-    "--checkpoint": ("state.npz", check_nothing),  # the next run reads it, and goes on
+    "--log": ("solver.log", _any),
+    "--checkpoint": ("state.npz", _any),
 }
 #: Files that no option names, by their endings.
 OTHERS: dict[str, Check] = {
     ".lp": check_model,
     ".mps.gz": check_model,
     ".jkl": check_scores,
-    ".json": check_json,
-    ".py": check_script,
-    ".sol": check_nothing,
-    ".mst": check_nothing,
-    UNFINISHED: check_nothing,  # the next run reads it, and goes on
+    ".json": _json,
+    ".py": lambda path, data: compile(path.read_text(encoding="utf-8"), str(path), "exec"),
+    ".sol": _any,
+    ".mst": _any,
+    UNFINISHED: _any,
 }
 
 
@@ -284,7 +267,7 @@ class Range:
         self.command = [word.replace("INPUTS", str(inputs)) for word in cell.command(self.folder, table)]
         self.cell_checks = {OUTPUTS[option][0]: OUTPUTS[option][1] for option in cell.outputs}
         if cell.name.startswith("compare"):
-            self.cell_checks["result.json"] = check_json
+            self.cell_checks["result.json"] = _json
         self.seconds = 1.0
         #: Whether the last command came to its end, so that the next one would have nothing to do.
         self.ended = True
@@ -297,15 +280,9 @@ class Range:
         if self.cell.code:
             environment["NUMBA_CACHE_DIR"] = str(self.cache)
         return subprocess.Popen(
-            self.command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-            start_new_session=True,
-            cwd=self.folder.parent,
-        )
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=environment, start_new_session=True, cwd=self.folder.parent,
+        )  # fmt: skip
 
     def undisturbed(self, *, last: bool = False) -> list[str]:
         """Run to the end, and return what is wrong then; the time it took is the range of the instants."""
@@ -322,14 +299,9 @@ class Range:
 
     def leftovers(self, *, ended: bool = False) -> list[Path]:
         """Return temporary files and folders; those of a learner that goes on later, only if all have ended."""
-        found = [
-            path
-            for path in self.folder.iterdir()
-            if path.name.startswith(PREFIX) or (ended and path.name.endswith(UNFINISHED))
-        ]
-        found += [
-            path for path in self.cache.rglob("*") if path.name.startswith(PREFIX) or ".tmp." in path.name
-        ]
+        written, cached = self.folder.iterdir(), self.cache.rglob("*")
+        found = [p for p in written if p.name.startswith(PREFIX) or (ended and p.name.endswith(UNFINISHED))]
+        found += [p for p in cached if p.name.startswith(PREFIX) or ".tmp." in p.name]
         # The folder of empty lock files (milpbn-UID) stays, as the cache of the kernels does.
         return found + [p for p in self.temporary.iterdir() if p.name != f"milpbn-{os.getuid()}"]
 
@@ -348,7 +320,7 @@ class Range:
                 (check for ending, check in OTHERS.items() if path.name.endswith(ending)), None
             )
             if path.name == "m.json":
-                check = check_sidecar
+                check = lambda path, data: Sidecar.load(path)  # noqa: E731
             if check is None:
                 wrong.append(f"an unknown file {path.name}")
                 continue
@@ -522,52 +494,42 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
             here.instant(tally.instants, tally)
             keep()
         wrong += here.undisturbed(last=True)
-        now = os.times()
-        tally.processor_seconds = round(
-            tally.processor_seconds
-            + sum(
-                getattr(now, k) - getattr(before, k)
-                for k in ("user", "system", "children_user", "children_system")
-            ),
-            1,
-        )
+        spent = sum(now - then for now, then in zip(os.times()[:4], before[:4], strict=True))
+        tally.processor_seconds = round(tally.processor_seconds + spent, 1)
         if wrong:
             tally.failures.append({"seed": None, "signal": None, "at": None, "what": wrong})
 
 
-def line_of(name: str, tally: Tally) -> str:
-    """Return a line with the figures of a cell."""
-    signals = ", ".join(f"{count} {re.sub('SIG', '', word)}" for word, count in sorted(tally.signals.items()))
-    return (
-        f"{name:<26} {tally.instants:>4} instants ({signals}; {tally.while_writing} while writing, "
-        f"{tally.twice} twice), {tally.files_checked} files, {tally.left_for_next_run} left for the next run, "
-        f"obeyed within {tally.longest_to_obey:.1f} s, second {tally.longest_to_obey_second:.1f} s, "
-        f"{tally.processor_seconds:.0f} CPU s, {len(tally.failures)} failures"
-    )
+HEAD = (
+    "| command | instants | KILL, TERM, INT | while writing | twice | files read | left for the next run | "
+    "obeyed within s | second signal s | CPU s | failures |"
+)
+
+
+def row_of(name: str, t: Tally, signals: bool = True) -> str:
+    """Return the figures of a cell as a row of the table; without signals and times, of all cells together."""
+    sent = ", ".join(str(t.signals[number.name]) for number in SIGNALS) if signals else ""
+    times = [f"{x:.1f}" if signals else "" for x in (t.longest_to_obey, t.longest_to_obey_second)]
+    counts = t.while_writing, t.twice, t.files_checked, t.left_for_next_run
+    figures = (name, t.instants, sent, *counts, *times, f"{t.processor_seconds:.0f}", len(t.failures))
+    return f"| {' | '.join(map(str, figures))} |".replace("|  |", "| |").replace("|  |", "| |")
 
 
 def table_of(cells: dict[str, Any]) -> str:
     """Return the figures of all cells as a table of Markdown."""
-    lines = [
-        "| command | instants | KILL, TERM, INT | while writing | twice | files read | left for the next run | "
-        "obeyed within s | second signal s | CPU s | failures |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
     tallies = {name: Tally.read(values) for name, values in cells.items()}
-    for name, t in tallies.items():
-        signals = ", ".join(str(t.signals[number.name]) for number in SIGNALS)
-        lines.append(
-            f"| {name} | {t.instants} | {signals} | {t.while_writing} | {t.twice} | {t.files_checked} | "
-            f"{t.left_for_next_run} | {t.longest_to_obey:.1f} | {t.longest_to_obey_second:.1f} | "
-            f"{t.processor_seconds:.0f} | {len(t.failures)} |"
-        )
-    of = list(tallies.values())
-    lines.append(
-        f"| all | {sum(t.instants for t in of)} | | {sum(t.while_writing for t in of)} | {sum(t.twice for t in of)} | "
-        f"{sum(t.files_checked for t in of)} | {sum(t.left_for_next_run for t in of)} | | | "
-        f"{sum(t.processor_seconds for t in of):.0f} | {sum(len(t.failures) for t in of)} |"
-    )
-    return "\n".join(lines)
+    every = Tally(failures=[failure for t in tallies.values() for failure in t.failures])
+    for key in (
+        "instants",
+        "while_writing",
+        "twice",
+        "files_checked",
+        "left_for_next_run",
+        "processor_seconds",
+    ):
+        setattr(every, key, sum(getattr(t, key) for t in tallies.values()))
+    rows = [row_of(name, t) for name, t in tallies.items()]
+    return "\n".join([HEAD, "|---" * 11 + "|", *rows, row_of("all", every, signals=False)])
 
 
 def main() -> None:
@@ -603,7 +565,7 @@ def main() -> None:
         run_cell(cell, tally, options, keep)
         keep()
         failed += len(tally.failures) - known
-        print(line_of(cell.name, tally), flush=True)
+        print(row_of(cell.name, tally), flush=True)
         for failure in tally.failures[known:]:
             print(f"    {failure}", flush=True)
     sys.exit(1 if failed else 0)

@@ -186,30 +186,22 @@ class Files:
 
     def solved(self, word: str) -> Path:
         """Return a file that a short search on letter writes."""
-        named = {
-            "RESULT": "letter.json",
-            "STRUCTURE": "letter.json",
-            "CERTIFICATE": "letter.certificate",
-            "CLASSIFIER": "letter.classifier",
+        files = {
+            "RESULT": "json",
+            "STRUCTURE": "json",
+            "CERTIFICATE": "certificate",
+            "CLASSIFIER": "classifier",
         }
-        path = self.folder / named[word]
+        path = self.folder / f"letter.{files[word]}"
         if not path.exists():
-            command = [
-                str(PROGRAM),
-                "solve",
-                str(self.table("letter")),
-                "--time-limit",
-                "30",
-                "--no-class-parents",
-                "-q",
-            ]
+            words = ["solve", self.table("letter"), "--time-limit", "30", "--no-class-parents", "-q"]
             for option, file in (
                 ("output", "json"),
                 ("certificate", "certificate"),
                 ("classifier", "classifier"),
             ):
-                command += [f"--{option}", str(self.folder / f"letter.{file}")]
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+                words += [f"--{option}", self.folder / f"letter.{file}"]
+            subprocess.run([str(PROGRAM), *map(str, words)], check=True, stdout=subprocess.DEVNULL)
         return path
 
 
@@ -297,12 +289,9 @@ def million(files: Files, rows: int = 1_000_000) -> dict[str, Any]:
     path = files.folder / "forest.csv"
     if not path.exists():
         forest(rows).to_csv(path, index=False)
-    cell = Cell(
-        "million rows", ["solve", str(path), "--p", "0.9", "--max-parents", "2", "--time-limit", "120",
-                         "--output", "FOLDER/r.json"], limit=120,
-    )  # fmt: skip
     output = files.folder / "million.json"
-    cell = Cell(cell.name, [*cell.arguments[:-1], str(output)], limit=120)
+    words = ["solve", str(path), "--p=0.9", "--max-parents=2", "--time-limit=120", f"--output={output}"]
+    cell = Cell("million rows", words, limit=120)
     record = measure(cell, files)
     if output.exists():
         result = json.loads(output.read_text())

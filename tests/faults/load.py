@@ -95,18 +95,9 @@ class _Malloc(ctypes.Structure):
     _fields_ = tuple(
         (name, ctypes.c_size_t)
         for name in [
-            "arena",
-            "ordblks",
-            "smblks",
-            "hblks",
-            "hblkhd",
-            "usmblks",
-            "fsmblks",
-            "uordblks",
-            "fordblks",
-            "keepcost",
+            "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost",
         ]
-    )
+    )  # fmt: skip
 
 
 def _malloc_used() -> int:
@@ -143,17 +134,17 @@ def search(draw: random.Random, folder: Path) -> str:
     table.to_csv(path, index=False)
     data = read_table(path).dataset("train")
     certificate = folder / "proof.npz" if backend == "native" else None
+    files = {"output": folder / "result.json", "trace": folder / "trace.jsonl", "certificate": certificate}
+    threads, seed = draw.choice((1, 2)), draw.randrange(1000)
     result = milpbn.solve(
         data,
         score,
         backend=backend,
-        threads=draw.choice((1, 2)),
-        random_state=draw.randrange(1000),
+        threads=threads,
+        random_state=seed,
         time_limit=60,
-        output=folder / "result.json",
-        trace=folder / "trace.jsonl",
-        certificate=certificate,
         verbose=False,
+        **files,
     )
     if result.structure is None:
         raise AssertionError(f"{backend} found no structure: {result.reason}, {result.limit}")
@@ -162,11 +153,21 @@ def search(draw: random.Random, folder: Path) -> str:
     return backend
 
 
-def api(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -> None:
-    """Search in this process."""
-    clock, draw = Clock(options.pause), random.Random(options.seed)
+def work(
+    options: argparse.Namespace,
+    keep: Callable[[dict[str, Any]], None],
+    one: Callable[[int], str],
+    look: Callable[[float, int], dict[str, float]],
+    warm: int = 0,
+) -> None:
+    """Do one piece of work after another for the seconds of the session, and keep its figures.
+
+    `one` returns the backend of its search, and raises AssertionError for what is wrong; `look` takes a sample of the
+    seconds and runs so far, the first one after `warm` runs.
+    """
+    clock = Clock(options.pause)
     session: dict[str, Any] = {
-        "mode": "api",
+        "mode": options.mode,
         "seed": options.seed,
         "backends": {},
         "failures": [],
@@ -174,81 +175,65 @@ def api(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -> 
     }
     counts: Counter[str] = Counter()
     runs, sampled = 0, -SAMPLE_EVERY
+
+    def note(sampling: bool) -> None:
+        if sampling:
+            session["samples"].append(look(clock.seconds(), runs))
+        keep(session | figures(session, clock.seconds(), runs, counts))
+
+    while (now := clock.seconds()) < options.seconds:
+        try:
+            counts[one(runs)] += 1
+        except Exception as error:
+            session["failures"].append(f"run {runs}: {type(error).__name__}: {error}")
+        runs += 1
+        if runs >= warm and now >= sampled + SAMPLE_EVERY:
+            sampled = now
+            note(True)
+    note(options.mode == "api")
+
+
+def api(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -> None:
+    """Search in this process."""
+    draw = random.Random(options.seed)
     with tempfile.TemporaryDirectory() as name:
         tempfile.tempdir = name  # its temporary files are counted
         folder = Path(name, "files")
         folder.mkdir()
-        while (now := clock.seconds()) < options.seconds:
-            try:
-                counts[search(draw, folder)] += 1
-            except Exception as error:
-                session["failures"].append(f"run {runs}: {type(error).__name__}: {error}")
-            runs += 1
-            if runs >= WARM and now >= sampled + SAMPLE_EVERY:
-                sampled = now
-                session["samples"].append(sample(clock.seconds(), runs))
-                session |= figures(session, clock.seconds(), runs, counts)
-                keep(session)
-        session["samples"].append(sample(clock.seconds(), runs))
-        session |= figures(session, clock.seconds(), runs, counts)
-        keep(session)
+        work(options, keep, lambda run: search(draw, folder), sample, WARM)
         tempfile.tempdir = None
 
 
 def command(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None]) -> None:
     """Start the command again and again."""
-    clock, draw = Clock(options.pause), random.Random(options.seed)
-    session: dict[str, Any] = {"mode": "command", "seed": options.seed, "failures": [], "samples": []}
-    counts: Counter[str] = Counter()
-    runs, sampled = 0, -SAMPLE_EVERY
+    draw = random.Random(options.seed)
+
+    def one(run: int) -> str:
+        random_table(draw).to_csv(folder / "table.csv", index=False)
+        backend = draw.choice(BACKENDS)
+        words = ["solve", folder / "table.csv", "--p", "0.9", "--backend", backend, "-q", "--threads", "1"]
+        words += ["--output", folder / "result.json", "--time-limit", "60"]
+        mark = f"{os.getpid()}-{run}"
+        environment = os.environ | {"TMPDIR": str(temporary), MARK: mark}
+        asked = [str(PROGRAM), *map(str, words)]
+        done = subprocess.run(asked, env=environment, capture_output=True, text=True, check=False)
+        left = [p.name for p in temporary.iterdir() if p.name != f"milpbn-{os.getuid()}"]
+        left += [p.name for p in folder.iterdir() if p.name not in ("table.csv", "result.json")]
+        alive = orphans(mark, 1.0)
+        if done.returncode or left or alive:
+            said = f"exit {done.returncode}: {done.stderr.strip()[-300:]}" if done.returncode else "exit 0"
+            raise AssertionError(f"{backend}: {said}; files left {left}; processes left {alive}")
+        return backend
+
+    def look(seconds: float, runs: int) -> dict[str, float]:
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        return {"seconds": round(seconds, 1), "runs": runs, "largest_peak_bytes": peak}
+
     with tempfile.TemporaryDirectory() as name:
         temporary, folder = Path(name, "tmp"), Path(name, "files")
         temporary.mkdir()
         folder.mkdir()
-        while (now := clock.seconds()) < options.seconds:
-            random_table(draw).to_csv(folder / "table.csv", index=False)
-            backend = draw.choice(BACKENDS)
-            words = [
-                str(PROGRAM),
-                "solve",
-                str(folder / "table.csv"),
-                "--p",
-                "0.9",
-                "--backend",
-                backend,
-                "-q",
-            ]
-            words += ["--threads", "1", "--output", str(folder / "result.json"), "--time-limit", "60"]
-            mark = f"{os.getpid()}-{runs}"
-            done = subprocess.run(
-                words,
-                env=os.environ | {"TMPDIR": str(temporary), MARK: mark},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            runs += 1
-            counts[backend] += 1
-            if done.returncode:
-                session["failures"].append(
-                    f"run {runs}: exit {done.returncode}: {done.stderr.strip()[-300:]}"
-                )
-            left = [p.name for p in temporary.iterdir() if p.name != f"milpbn-{os.getuid()}"]
-            left += [p.name for p in folder.iterdir() if p.name not in ("table.csv", "result.json")]
-            if left:
-                session["failures"].append(f"run {runs}: left {left}")
-            if alive := orphans(mark, 1.0):
-                session["failures"].append(f"run {runs}: processes left {alive}")
-            if now >= sampled + SAMPLE_EVERY:
-                sampled = now
-                peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-                session["samples"].append(
-                    {"seconds": round(now, 1), "runs": runs, "largest_peak_bytes": peak}
-                )
-                session |= figures(session, clock.seconds(), runs, counts)
-                keep(session)
-        session |= figures(session, clock.seconds(), runs, counts)
-        keep(session)
+        work(options, keep, one, look)
 
 
 def figures(session: dict[str, Any], seconds: float, runs: int, counts: Counter[str]) -> dict[str, Any]:
@@ -267,15 +252,7 @@ def figures(session: dict[str, Any], seconds: float, runs: int, counts: Counter[
     samples = session["samples"]
     if session["mode"] == "api" and len(samples) >= 8:
         quarter = len(samples) // 4
-        for key in (
-            "rss_bytes",
-            "malloc_used_bytes",
-            "threads",
-            "system_threads",
-            "open_files",
-            "children",
-            "temporary_files",
-        ):
+        for key in samples[0].keys() - {"seconds", "runs", "rss_with_children_bytes"}:
             third = statistics.median(s[key] for s in samples[-2 * quarter : -quarter])
             last = statistics.median(s[key] for s in samples[-quarter:])
             made[f"{key}_third_and_last_quarter"] = [third, last]

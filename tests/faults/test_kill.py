@@ -17,15 +17,8 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: Path) -> None:
     output = tmp_path / "kill.json"
     command = [
-        sys.executable,
-        "tests/faults/kill.py",
-        "export",
-        "jkl",
-        "--count",
-        "2",
-        "--output",
-        str(output),
-    ]
+        sys.executable, "tests/faults/kill.py", "export", "jkl", "--count", "2", "--output", str(output),
+    ]  # fmt: skip
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     tally = json.loads(output.read_text())["cells"]["export jkl"]

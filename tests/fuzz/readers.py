@@ -15,6 +15,10 @@ import click
 import numpy as np
 
 from milpbn.errors import MilpbnError
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.subset import Subset
+from milpbn.solving.options import Options
 
 from .mutate import npz_members
 from .shop import GRADIENTS, QUICK, SEARCHED, checkpoint_state, run
@@ -159,7 +163,6 @@ def _structure(path: Path, shop: Path) -> None:
 def _constraints(path: Path, shop: Path) -> None:
     from milpbn.cli.constraint_options import read_constraints
     from milpbn.problem.conflicts import resolve
-    from milpbn.problem.scores.spec import Score
 
     resolve(read_constraints(str(path)), _toy(shop).names, Score())
 
@@ -311,47 +314,38 @@ def _checkpoint(path: Path, shop: Path) -> None:
 
 
 def _options(path: Path, shop: Path) -> None:
+    import milpbn
     from milpbn.cli import types
     from milpbn.problem.conflicts import resolve
-    from milpbn.problem.constraints import Constraints
-    from milpbn.problem.scores.spec import Score
-    from milpbn.problem.subset import Subset
-    from milpbn.solving.options import Options
 
     kind, _, value = path.read_bytes().decode(errors="surrogateescape").partition("=")
     option = getattr(types, kind, None)
     if not isinstance(option, types.Parsed):
         return
-    names, score = _toy(shop).names, Score()
     parsed = option.convert(value, click.Option(["--it"]), None)
-    if kind == "ARC":
-        resolve(Constraints(required=(parsed,), forbidden=(parsed[::-1],)), names, score)
-    elif kind == "ARC_WEIGHT":
-        resolve(Constraints(arc_weights=dict([parsed])), names, score)
-    elif kind == "TIERS":
-        resolve(Constraints(tiers=parsed), names, score)
-    elif kind == "FAMILY":
-        resolve(Constraints(fixed=dict([parsed])), names, score)
-    elif kind == "CHILD_LIMIT":
-        resolve(Constraints(max_children=dict([parsed])), names, score)
-    elif kind == "NUMBER":
-        for name in ("gamma", "p", "smoothing", "penalty", "hybrid"):
-            _accepting(Score, **{name: parsed})
-        for name in ("time_limit", "gap_rel", "gap_abs"):
-            _accepting(Options, **{name: parsed})
-    elif kind == "COUNT":
-        _accepting(Score, max_parents=parsed)
-        _accepting(Subset, samples=parsed)
-        for name in ("threads", "random_state"):
-            _accepting(Options, **{name: parsed})
-    elif kind == "CLASS_WEIGHTS":
-        import milpbn
-
+    if kind in _RULES:
+        resolve(Constraints(**_RULES[kind](parsed)), _toy(shop).names, Score())
+    for make, names in _OPTIONS_OF.get(kind, ()):
+        for name in names.split():
+            _accepting(make, **{name: parsed})
+    if kind == "CLASS_WEIGHTS":
         milpbn.read_table(shop / "toy.csv", class_weights=parsed)
     elif kind == "NAMES":
-        import milpbn
-
         milpbn.read_table(shop / "toy.csv", nominal=parsed[:1], continuous=parsed[1:])
+
+
+#: Constraints of a parsed option, by the name of its type; and options that take a number or a count.
+_RULES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "ARC": lambda arc: {"required": (arc,), "forbidden": (arc[::-1],)},
+    "ARC_WEIGHT": lambda weight: {"arc_weights": dict([weight])},
+    "TIERS": lambda tiers: {"tiers": tiers},
+    "FAMILY": lambda family: {"fixed": dict([family])},
+    "CHILD_LIMIT": lambda limit: {"max_children": dict([limit])},
+}
+_OPTIONS_OF: Mapping[str, tuple[tuple[Callable[..., object], str], ...]] = {
+    "NUMBER": ((Score, "gamma p smoothing penalty hybrid"), (Options, "time_limit gap_rel gap_abs")),
+    "COUNT": ((Score, "max_parents"), (Subset, "samples"), (Options, "threads random_state")),
+}
 
 
 def _accepting(make: Callable[..., object], **options: object) -> None:
@@ -362,28 +356,10 @@ def _accepting(make: Callable[..., object], **options: object) -> None:
 
 
 _OPTIONS = (
-    *(
-        "NUMBER=0.9",
-        "COUNT=3",
-        "NUMBER_OR_CV=cv",
-        "COUNT_OR_CV=2",
-        'NAMES=colour,"wide, name"',
-        "ARC=class,colour",
-    ),
-    *(
-        'ARC_WEIGHT=colour,"wide, name"=-0.5',
-        "TIERS=class;colour,size",
-        "FAMILY=count=class",
-        "FAMILY=count=",
-    ),
-    *(
-        "CHILD_LIMIT=colour=1",
-        "CHILD_LIMIT=2",
-        "CLASS_WEIGHTS=yes=2,no=1.5",
-        "CLASS_WEIGHTS=balanced",
-        "SETTING=k=v",
-    ),
-)
+    "NUMBER=0.9", "COUNT=3", "NUMBER_OR_CV=cv", "COUNT_OR_CV=2", 'NAMES=colour,"wide, name"', "ARC=class,colour",
+    'ARC_WEIGHT=colour,"wide, name"=-0.5', "TIERS=class;colour,size", "FAMILY=count=class", "FAMILY=count=",
+    "CHILD_LIMIT=colour=1", "CHILD_LIMIT=2", "CLASS_WEIGHTS=yes=2,no=1.5", "CLASS_WEIGHTS=balanced", "SETTING=k=v",
+)  # fmt: skip
 
 # -- whole command lines ----------------------------------------------------------------------------------
 

@@ -105,18 +105,10 @@ def _write_tables(folder: Path) -> None:
             csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows([HEADER, *ROWS])
     (folder / "toy.csv.gz").write_bytes(gzip.compress((folder / "toy.csv").read_bytes()))
     lines = [
-        "% a comment",
-        "@relation 'a relation'",
-        "@attribute colour {red,green,'blue é'}",
-        "@attribute size numeric",
-        "@attribute 'wide, name' string",
-        "@attribute count integer",
-        "@attribute class {yes,no}",
-        "",
-        "@data",
-        *(f"{a},{b or '?'},'{c}',{d},{e}" for a, b, c, d, _, e in ROWS[:20]),
-        "{0 green, 1 2.5, 4 no}",
-    ]
+        "% a comment", "@relation 'a relation'", "@attribute colour {red,green,'blue é'}", "@attribute size numeric",
+        "@attribute 'wide, name' string", "@attribute count integer", "@attribute class {yes,no}", "", "@data",
+        *(f"{a},{b or '?'},'{c}',{d},{e}" for a, b, c, d, _, e in ROWS[:20]), "{0 green, 1 2.5, 4 no}",
+    ]  # fmt: skip
     (folder / "toy.arff").write_text("\n".join(lines) + "\n", encoding="utf-8")
     columns = list(zip(*ROWS, strict=True))
     arrays = {

@@ -39,18 +39,7 @@ NAMES = (
         "a\nb",
     ),
     *(
-        "\u202etrik",
-        "A  B\tC",
-        "_",
-        "[1] <= 2",
-        "*",
-        "obj",
-        "[]",
-        "a=b;c",
-        "\\n\\",
-        "$\\alpha$",
-        "_foo_",
-        "End",
+        "\u202etrik", "A  B\tC", "_", "[1] <= 2", "*", "obj", "[]", "a=b;c", "\\n\\", "$\\alpha$", "_foo_", "End",
     ),
     *(
         "{0}%s",
@@ -66,7 +55,7 @@ NAMES = (
         "&lol;",
     ),
     *("\x1b[31mred", "x\u2028y", "x\ufeff", "../x", "a\\\nb", "''", '"', "%d", "subject to", "1e5", "nan "),
-)
+)  # fmt: skip
 QUICK = ("--backend", "highs", "--threads", "1", "--time-limit", "60", "-q")
 GROUPS = [range(start, start + 4) for start in range(0, len(NAMES), 4)]
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from exact_scores import Exact
-from mpmath import mpf
+from campaign.case import case_of
+from campaign.exact import Scores
+from campaign.space import Graph
+from mpmath import mp, mpf
 from oracle import acyclic_structures, random_dataset
 
 from milpbn import Constraints, Score, solve
@@ -26,6 +29,7 @@ from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescored
 
+mp.dps = 60
 NATIVE = {"backend": "native", "threads": 1, "verbose": False}
 
 
@@ -82,10 +86,15 @@ def structures(data: Dataset, score: Score, rules: Constraints) -> list[tuple[tu
     return list(acyclic_structures(tuple(tuple(tuple(s) for s in of) for of in sets)))
 
 
-def exact(data: Dataset, score: Score, rules: Constraints) -> Exact:
-    """Return a function that scores structures exactly."""
-    at = {name: i for i, name in enumerate(data.names)}
-    return Exact(data, score.to_dict(), {(at[a], at[b]): w for (a, b), w in rules.arc_weights.items()})
+def exact(data: Dataset, score: Score, rules: Constraints) -> Callable[[Graph], mpf]:
+    """Return a function that scores structures exactly; without a score, under AICc, it returns -inf."""
+    scores = Scores(case_of(data, score.to_dict(), rules.to_dict()))
+
+    def of(graph: Graph) -> mpf:
+        value = scores.of(tuple(tuple(sorted(s)) for s in graph))
+        return mpf("-inf") if value is None else mpf(value.numerator) / value.denominator
+
+    return of
 
 
 @pytest.mark.parametrize(
@@ -95,7 +104,7 @@ def test_no_bound_is_below_the_optimum_and_all_are_proved(seed: int, tmp_path: P
     """Bounds of the search and of the verifier hold, and every score is within its stated error."""
     data, score, rules = problem(seed)
     reference = exact(data, score, rules)
-    scores = {g: reference.score(g) for g in structures(data, score, rules)}
+    scores = {g: reference(g) for g in structures(data, score, rules)}
     best = max(scores.values())
     built = build_problem(data, score, rules, for_milp=False)
     assert mpf(trivial_bound(built)) >= best
@@ -131,7 +140,7 @@ def test_a_million_rows_of_one_weight(tmp_path: Path) -> None:
     path = tmp_path / "run.certificate"
     result = solve(data, score, certificate=path, **NATIVE)
     reference = exact(data, score, Constraints())
-    best = max(reference.score(g) for g in structures(data, score, Constraints()))
+    best = max(reference(g) for g in structures(data, score, Constraints()))
     assert mpf(result.bound) >= best
     assert mpf(verify(result, path, data).bound) >= best
     assert result.optimal
@@ -150,12 +159,12 @@ def test_heavy_and_light_rows_under_a_hybrid_score(
         weights[0] = heavy
         data = Dataset("hybrid", data.variables, data.codes, weights)
         reference = exact(data, score, Constraints())
-        best = max(reference.score(g) for g in structures(data, score, Constraints()))
+        best = max(reference(g) for g in structures(data, score, Constraints()))
         path = tmp_path / f"{seed}.certificate"
         result = solve(data, score, certificate=path, **NATIVE)
         assert mpf(result.bound) >= best
         assert mpf(result.bound) <= best + 1e-6 * max(1, abs(best))
-        assert abs(mpf(result.objective) - reference.score(result.structure.parents)) <= 1e-12 * abs(best)
+        assert abs(mpf(result.objective) - reference(result.structure.parents)) <= 1e-12 * abs(best)
         verify(result, path, data)
         checked += result.optimal
     assert checked == 8
@@ -172,7 +181,7 @@ def test_bounds_hold_for_scores_without_certificates(name: str, seed: int) -> No
     sample_size = {"equivalent_sample_size": float(10 ** rng.uniform(-3, 3))} if name == "bdeu" else {}
     score = Score(name=name, max_parents=1 + seed % 3, **sample_size)
     reference = exact(data, score, Constraints())
-    scores = {g: reference.score(g) for g in structures(data, score, Constraints())}
+    scores = {g: reference(g) for g in structures(data, score, Constraints())}
     best = max(scores.values())
     built = build_problem(data, score, for_milp=False)
     assert mpf(trivial_bound(built)) >= best

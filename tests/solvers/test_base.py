@@ -157,6 +157,34 @@ def test_an_infeasible_program_is_reported(name: str) -> None:
     assert recorder.points == []
 
 
+@pytest.mark.parametrize("name", DIRECT)
+def test_two_threads_find_the_optimum(name: str) -> None:
+    backend = installed(name)
+    milp = small_formulation("sm", 6).milp
+    recorder = Recorder(milp)
+    assert backend.solve(milp, None, Settings(threads=2), recorder).finished
+    recorder.check(optimum(milp))
+
+
+@pytest.mark.parametrize("name", ["highs", "pulp:highs"])
+def test_versions_of_highs_that_return_wrong_optima_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = installed(name)
+    version = importlib.metadata.version("highspy")
+    [required] = [r for r in importlib.metadata.requires("milpbn") or () if r.startswith("highspy")]
+    assert all(f"!={number}" in required for number in highs.BROKEN)
+    assert "HiGHS" in backend.version()
+    monkeypatch.setattr(highs, "BROKEN", ("1.0.0", version))
+    with pytest.raises(
+        InputError, match=f"HiGHS {version} returns wrong optima.*'highspy!=1.0.0,!={version}'"
+    ):
+        backend.version()
+
+
+# These come last, because they end the child process that the tests before them share.
+
+
 @pytest.mark.parametrize("name", ["cbc", "cpsat", "scip", "pulp:highs"])
 def test_an_error_in_the_events_is_raised_and_stops_the_run(name: str) -> None:
     backend = installed(name)
@@ -183,28 +211,3 @@ def test_an_interrupt_in_this_process_ends_the_run(name: str, hard: Formulation)
 
     with pytest.raises(KeyboardInterrupt):
         backend.solve(hard.milp, None, Settings(), Recorder(hard.milp, interrupt))
-
-
-@pytest.mark.parametrize("name", DIRECT)
-def test_two_threads_find_the_optimum(name: str) -> None:
-    backend = installed(name)
-    milp = small_formulation("sm", 6).milp
-    recorder = Recorder(milp)
-    assert backend.solve(milp, None, Settings(threads=2), recorder).finished
-    recorder.check(optimum(milp))
-
-
-@pytest.mark.parametrize("name", ["highs", "pulp:highs"])
-def test_versions_of_highs_that_return_wrong_optima_are_refused(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backend = installed(name)
-    version = importlib.metadata.version("highspy")
-    [required] = [r for r in importlib.metadata.requires("milpbn") or () if r.startswith("highspy")]
-    assert all(f"!={number}" in required for number in highs.BROKEN)
-    assert "HiGHS" in backend.version()
-    monkeypatch.setattr(highs, "BROKEN", ("1.0.0", version))
-    with pytest.raises(
-        InputError, match=f"HiGHS {version} returns wrong optima.*'highspy!=1.0.0,!={version}'"
-    ):
-        backend.version()

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from backend_cases import installed
 
 from milpbn.solvers.cbc import CbcLog
 from milpbn.solvers.support.process import run_process
+from milpbn.solving.local_scores import solve_local_scores
 
 LOG = """\
 Continuous objective value is -541.823 - 0.00 seconds
@@ -192,3 +194,49 @@ def test_a_child_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not Path(f"/proc/{pid}").exists()
+
+
+#: Local scores by variable: their sum is at most 1.4.
+FRACTIONAL = """5
+V0 6
+-1.0 0
+0.5 2 V1 V3
+0.5 2 V3 V4
+-0.3 1 V4
+0.0 2 V2 V3
+0.4 2 V2 V4
+V1 6
+0.0 0
+-0.5 1 V3
+0.4 2 V0 V2
+0.1 2 V2 V4
+0.3 2 V0 V4
+-0.2 1 V2
+V2 5
+-0.2 0
+0.5 2 V0 V4
+-0.2 1 V1
+0.0 2 V3 V4
+0.2 2 V0 V3
+V3 2
+0.3 0
+0.0 2 V0 V2
+V4 2
+-0.3 0
+0.4 2 V1 V2
+"""
+
+
+@pytest.mark.parametrize("backend", ["cbc", "pulp:cbc"])
+def test_a_point_that_preprocessing_made_fractional_is_not_the_last_word(
+    backend: str, tmp_path: Path
+) -> None:
+    """CBC 2.10.3 calls a point optimal in which V4 has two fifths of one parent set and three of another."""
+    installed(backend)
+    path = tmp_path / "s.jkl"
+    path.write_text(FRACTIONAL)
+    result = solve_local_scores(path, backend=backend, verbose=False)
+    assert result.optimal
+    assert result.objective == pytest.approx(1.4)
+    processed = solve_local_scores(path, backend=backend, solver_options={"preprocess": "on"}, verbose=False)
+    assert processed.objective <= 1.4 + 1e-9

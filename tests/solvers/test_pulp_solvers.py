@@ -5,12 +5,10 @@ from __future__ import annotations
 import pytest
 from backend_cases import Recorder, installed, optimum, small_formulation
 
-from milpbn.errors import InputError, SolverError
-from milpbn.milp.milp import Milp
-from milpbn.solvers.base import MilpEvents, Outcome, Settings
+from milpbn.errors import InputError
+from milpbn.solvers.base import Settings
 from milpbn.solvers.pulp_solvers import PulpSolver, pulp_names
 from milpbn.solvers.registry import find_solver
-from milpbn.solvers.support import child
 
 
 @pytest.mark.parametrize(
@@ -59,32 +57,3 @@ def test_options_that_may_hide_a_gap_prove_nothing() -> None:
     assert not outcome.finished
     assert recorder.bounds == []
     recorder.check(optimum(milp))
-
-
-class Dying(child.ChildSolver):
-    """Its solver takes the whole process down."""
-
-    name = "dying"
-
-    def version(self) -> str:
-        return "dying 1"
-
-    def solve_here(self, milp: Milp, start: object, settings: Settings, events: MilpEvents) -> Outcome:
-        import os
-
-        os.abort()
-
-
-class Raising(Dying):
-    """Its solver raises something of its own."""
-
-    def solve_here(self, milp: Milp, start: object, settings: Settings, events: MilpEvents) -> Outcome:
-        raise KeyError("inside")
-
-
-def test_a_crash_of_the_child_is_a_sentence() -> None:
-    milp = small_formulation("mdl", 0).milp
-    with pytest.raises(SolverError, match="dying crashed"):
-        Dying().solve(milp, None, Settings(), Recorder(milp))
-    with pytest.raises(SolverError, match=r"dying failed: KeyError: 'inside'\."):
-        Raising().solve(milp, None, Settings(), Recorder(milp))

@@ -25,20 +25,13 @@ BELOW_ALL = -1e300
 
 
 class Listed(NamedTuple):
-    """What the tree has to prove of the K best structures.
+    """What the tree has to prove of the K best structures."""
 
-    Attributes
-    ----------
-    choices : mapping from bytes to int
-        By the parent sets of a listed structure (`key_of`), its number.
-    cutoff : float
-        Structures below this number belong into no list, so that reduced-cost fixing may leave them out.
-    bound : float
-        The claimed bound on all structures that are not listed; inf without one, -inf if there are none.
-    """
-
+    #: By the parent sets of a listed structure (`key_of`), its number.
     choices: Mapping[bytes, int]
+    #: Structures below this number belong into no list, so that reduced-cost fixing may leave them out.
     cutoff: float
+    #: The claimed bound on all structures that are not listed; inf without one, -inf if there are none.
     bound: float
 
     def holds_only(self, mask: NDArray[np.bool_], n_variables: int) -> bool:

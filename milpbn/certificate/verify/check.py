@@ -42,7 +42,7 @@ from milpbn.certificate.verify.claim import (
 )
 from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
-from milpbn.certificate.verify.space import EDGE, FORESTS, Space, bound_of_only, left_by, space_of
+from milpbn.certificate.verify.space import EDGE, FORESTS, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
 from milpbn.claims.gap import tolerance_of
 from milpbn.claims.parts import SAME_NUMBER
@@ -62,48 +62,32 @@ BLOCK = 128
 
 @dataclass(frozen=True)
 class Verification:
-    """The facts that a certificate proves.
+    """The facts that a certificate proves."""
 
-    Attributes
-    ----------
-    objective : float
-        Score of the structure, computed from the data; over the subset, if a subset of the samples was searched.
-    bound : float
-        Upper bound on every structure's score.
-    samples : int or None
-        Number of samples of the subset; None without one.
-    kept, total : int or None
-        Number of parent sets over which the bound holds, and of all; None if it holds over all.
-    listed : int or None
-        Number of structures in the list of the K best; None without one.
-    others : float or None
-        Upper bound on every structure's score that is not listed; -inf if there are no others. None without a list,
-        and for a list without a bound.
-    nodes, leaves : int
-        Number of nodes of the tree, and of nodes without children.
-    deletions : int
-        Number of parent sets that reduced-cost fixing removed, counted at every node that removes them.
-    arcs_in, arcs_out : int
-        Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
-    seconds : float
-        Wall-clock time of the check.
-    among : str
-        The structures that bound and optimum are about (`milpbn.problem.class_free.among`); empty if all are meant.
-    """
-
+    #: Score of the structure, computed from the data; over the subset, if a subset of the samples was searched.
     objective: float
+    #: Upper bound on every structure's score.
     bound: float
+    #: Number of nodes of the tree, and of nodes without children.
     nodes: int
     leaves: int
+    #: Number of parent sets that reduced-cost fixing removed, counted at every node that removes them.
     deletions: int
+    #: Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
     arcs_in: int
     arcs_out: int
     seconds: float
+    #: Number of samples of the subset; None without one.
     samples: int | None = None
+    #: Number of parent sets over which the bound holds, and of all; None if it holds over all.
     kept: int | None = None
     total: int | None = None
+    #: Number of structures in the list of the K best; None without one.
     listed: int | None = None
+    #: Upper bound on every structure's score that is not listed; -inf if there are no others. None without a list,
+    #: and for a list without a bound.
     others: float | None = None
+    #: The structures that bound and optimum are about (`milpbn.problem.class_free.among`); empty if all are meant.
     among: str = ""
 
     @property
@@ -157,31 +141,32 @@ def verify(
     claim = read_claim(values, "The certificate" if result is None else "The result")
     header_claim = read_claim(header, "The certificate")
     check_same(claim, header_claim, data)
+    claimed, score = claim.result, claim.result.score
     rules, candidates = searched_sets(claim, arrays, data.names)
-    require_units(data, claim.score.kind.unit)
+    require_units(data, score.kind.unit)
     merged = data.merged
-    require_memory(tables_bytes(merged, candidates, claim.score), TABLES, "take a machine with more of it")
+    require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
     tree = ProofTree(arrays, space_of(candidates), rules)
-    duals = ClaimedDuals(merged, candidates, claim.score, rules, weights)
+    duals = ClaimedDuals(merged, candidates, score, rules, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
     best, known = objective, objective - error
     if header_claim.objective > claim.objective:
         # The certificate is newer than the result, and so is the incumbent of its fixings.
         best, error_of_best = score_of_structure(header_claim, candidates, rules, merged, weights)
         known = max(known, best - error_of_best)
-    listed = read_listed(claim.result, candidates, rules, merged)
+    listed = read_listed(claimed, candidates, rules, merged)
 
     def highest(structure: Structure) -> float:
-        value, error = rescored(merged, structure, claim.score, rules, weights)
+        value, error = rescored(merged, structure, score, rules, weights)
         return value + error
 
     only = partial(bound_of_only, candidates, rules, highest)
-    check = _Check(claim, known, tree.space, duals, candidates, only, listed)
-    bound = check.run(tree)
-    _check_tolerance(claim.result.tolerance, tolerance_of(duals.score_error()))
-    if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
+    check = _Check(claim, known, tree, duals, candidates, only, listed)
+    bound = check.run()
+    _check_tolerance(claimed.tolerance, tolerance_of(duals.score_error()))
+    if claim.optimal and not claimed.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)
     check_run(claim, header_claim)
@@ -191,15 +176,15 @@ def verify(
         len(tree.children) * 2 + 1,
         len(tree.leaves),
         sum(len(parent_sets) for fixings in tree.fixings.values() for _, parent_sets in fixings),
-        len(claim.arcs["in"]),
-        len(claim.arcs["out"]),
+        len(claim.arcs.inside),
+        len(claim.arcs.outside),
         time.monotonic() - began,
         claim.samples,
-        kept=None if claim.screened is None else claim.screened.n_kept,
-        total=None if claim.screened is None else claim.screened.total,
+        kept=None if claimed.screened is None else claimed.screened.n_kept,
+        total=None if claimed.screened is None else claimed.screened.total,
         listed=None if listed is None else len(listed.choices),
         others=None if listed is None or listed.bound == np.inf else listed.bound,
-        among=claim.result.among,
+        among=claimed.among,
     )
 
 
@@ -215,14 +200,16 @@ def _check_tolerance(stated: float | None, provable: float) -> None:
 def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:
     """Raise InputError if an arc is listed as part of all or of no optima, and the tree does not prove it."""
     place = {name: i for i, name in enumerate(candidates.names)}
-    for key, undecided in (("in", check.lacking), ("out", check.having)):
-        for parent, child in claim.arcs[key]:
+    for every, arcs, undecided in (
+        ("every optimum has", claim.arcs.inside, check.lacking),
+        ("no optimum has", claim.arcs.outside, check.having),
+    ):
+        for parent, child in arcs:
             if parent not in place or child not in place:
                 raise InputError(
                     f"The result lists the arc {parent} -> {child} between variables that the data do not have."
                 )
             if undecided[place[parent], place[child]]:
-                every = "every optimum has" if key == "in" else "no optimum has"
                 raise InputError(
                     f"The result says that {every} the arc {parent} -> {child}, which the certificate does not prove."
                 )
@@ -242,45 +229,47 @@ class _Check:
         self,
         claim: Claim,
         objective: float,
-        space: Space,
+        tree: ProofTree,
         duals: ClaimedDuals,
         candidates: Candidates,
         bound_of_only: Callable[[NDArray[np.bool_]], float],
-        listed: Listed | None = None,
+        listed: Listed | None,
     ) -> None:
-        self.bound, self.objective, self.space, self.duals = claim.bound, objective, space, duals
-        self.bound_of_only, self.optimal, self.listed = bound_of_only, claim.optimal, listed
+        # Bounds are compared without a tolerance, because the search adds the verifier's rounding errors to its bound.
+        self.bound, self.objective, self.tree, self.duals = claim.bound, objective, tree, duals
+        self.space, self.bound_of_only, self.listed = tree.space, bound_of_only, listed
         # Reduced-cost fixing leaves out structures that score less than this.
         self.cutoff = objective if listed is None else min(objective, listed.cutoff)
-        self._arcs = candidates.arcs if any(claim.arcs.values()) else None
+        self._arcs = candidates.arcs if claim.arcs.inside or claim.arcs.outside else None
+        #: Whether it matters which leaves' bounds reach the incumbent: for claims about optima and their arcs.
+        self.exact = claim.optimal or self._arcs is not None or listed is not None
         V = candidates.n_variables
         self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
-        # Without a tolerance, because the search already adds the verifier's rounding errors to its bound.
-        self.limit = claim.bound
-        self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
+        self._left_by = lru_cache(maxsize=4096)(partial(left_by, tree.space))
 
     @cached_property
     def without_search(self) -> float:
         """The bound without search, which needs no tree as its proof."""
         return self.duals.without_search()
 
-    def run(self, tree: ProofTree) -> float:
+    def run(self) -> float:
         """Return the bound that the tree proves; raise InputError at the first bound that it does not prove."""
-        largest = -np.inf if tree.leaves else np.inf
-        jobs = self._checks(tree)
+        largest = -np.inf if self.tree.leaves else np.inf
+        jobs = self._checks()
         while block := list(islice(jobs, BLOCK)):
-            largest = max(largest, self._bound(tree, block))
-        if not tree.leaves and self.listed is not None:
+            largest = max(largest, self._bound(block))
+        if not self.tree.leaves and self.listed is not None:
             self._check_others(largest, 0)
-        proved = float(largest if largest <= self.limit else min(largest, self.without_search))
-        if not proved <= self.limit:
+        proved = float(largest if largest <= self.bound else min(largest, self.without_search))
+        if not proved <= self.bound:
             raise InputError(
                 f"The certificate only proves the bound {proved!r}, not {self.bound!r} as the result claims."
             )
         return proved
 
-    def _checks(self, tree: ProofTree) -> Iterator[_BoundCheck]:
+    def _checks(self) -> Iterator[_BoundCheck]:
         """Yield a job for every fixing and leaf, with the parent sets and edges of its node."""
+        tree = self.tree
         stack: list[tuple[int, NDArray[np.bool_], frozenset[tuple[int, int]]]] = [
             (0, np.ones(len(self.space.variable), dtype=bool), frozenset())
         ]
@@ -303,31 +292,33 @@ class _Check:
                 more = edges | {(min(a, b), max(a, b))}
             stack.append((inside, mask & self._left_by(kind, a, b, True), more))
 
-    def _bound(self, tree: ProofTree, block: list[_BoundCheck]) -> float:
-        """Return the largest bound of the leaves in a block, and check the block's reduced-cost fixings."""
+    def _duals_of(self, block: list[_BoundCheck]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return constants, shape (B,), and gradients, shape (B, P), of a block's bounds with their multipliers."""
         # The last column takes the parent sets whose coefficients are 0.
         points = np.zeros((len(block), len(self.duals.parent_sets) + 1))
         for row, job in zip(points, block, strict=True):
-            parent_sets, eta = tree.point(job.weights)
+            parent_sets, eta = self.tree.point(job.weights)
             with np.errstate(over="ignore"):  # refused below
                 np.add.at(row, self.duals.column[parent_sets], eta)
-        temperatures = tree.temperatures[[job.weights for job in block]]
+        temperatures = self.tree.temperatures[[job.weights for job in block]]
         constants, gradients = self.duals.at(points[:, :-1], temperatures)
         for x, job in enumerate(block):
-            constant, gradient = tree.multiplier_terms(job.weights)
+            constant, gradient = self.tree.multiplier_terms(job.weights)
             constants[x] += constant
             gradients[x] += gradient
         if not (np.isfinite(constants).all() and np.isfinite(gradients).all()):
             raise InputError("The certificate holds points or multipliers that are too large.")
+        return constants, gradients
+
+    def _bound(self, block: list[_BoundCheck]) -> float:
+        """Return the largest bound of the leaves in a block, and check the block's reduced-cost fixings."""
         V = len(self.space.offsets) - 1
         largest = -np.inf
-        for job, constant, gradient in zip(block, constants, gradients, strict=True):
+        for job, constant, gradient in zip(block, *self._duals_of(block), strict=True):
             forced = np.zeros((V, V), dtype=np.int64)
             for a, b in job.edges:
                 forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
-            # Claims about optima and their arcs depend on which leaves' bounds reach the incumbent.
-            exact = job.fixed is not None or self.optimal or self._arcs is not None or self.listed is not None
-            limit = (self.cutoff if exact else self.limit) - constant
+            limit = (self.cutoff if self.exact or job.fixed is not None else self.bound) - constant
             arguments = (self.space, gradient, job.mask, forced, len(job.edges))
             if job.fixed is not None:
                 parent_set = unproved(*arguments, job.fixed, limit)
@@ -343,7 +334,7 @@ class _Check:
                 bound = min(bound, self.bound_of_only(job.mask))
             if self.listed is not None and not self.listed.holds_only(job.mask, V):
                 self._check_others(bound, job.node)
-            if not (bound <= self.limit or self.without_search <= self.limit):
+            if not (bound <= self.bound or self.without_search <= self.bound):
                 raise InputError(
                     f"The certificate only proves the bound {bound!r} at node {job.node}, not {self.bound!r} as the "
                     "result claims."

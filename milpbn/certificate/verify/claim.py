@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import NOT_IN_HEADER
-from milpbn.claims.parts import ProvedArcs, ScreenedClaim
+from milpbn.certificate.format import NOT_IN_HEADER, kept_candidates
+from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset
@@ -21,13 +21,13 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates, admitted_sets, count_candidates, list_candidates
 from milpbn.problem.class_free import settled
 from milpbn.problem.conflicts import resolve
-from milpbn.problem.constraints import Constraints, Rules, atoms, combine
+from milpbn.problem.constraints import Rules, atoms, combine
 from milpbn.problem.forecast import require_list
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import EPS
-from milpbn.problem.scores.spec import Score
 from milpbn.util.jsonable import Fields, shorten
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
 #: them.
@@ -40,45 +40,39 @@ SCORES = ("sm", "sbm", "cll")
 
 
 class Claim(NamedTuple):
-    """The claims of a result or of a certificate's header.
-
-    If a subset of the samples was searched, `objective`, `bound` and `optimal` are those of the subset. If screened
-    parent sets were searched, `bound` and `optimal` are those over the kept sets.
-    """
+    """The claims of a result or of a certificate's header, which have a structure, a score and a bound."""
 
     #: The whole result; that of a header has no times and no selection.
     result: Result
-    score: Score
-    constraints: Constraints
-    structure: Mapping[str, Any]
-    objective: float
-    bound: float
-    optimal: bool
-    #: Arcs (parent, child) that all optima have (key ``in``), and that no optimum has (key ``out``).
-    arcs: Mapping[str, list[tuple[str, str]]]
     #: Version of milpbn that wrote it.
     version: str
-    #: Number of samples of the subset, and the score over all samples; None without a subset.
-    samples: int | None
-    full_objective: float | None
-    #: The claim about the kept parent sets; None if none was left out.
-    screened: ScreenedClaim | None
+    structure: Structure
+    #: Score and bound of what was searched (`Result.searched`): of the subset, if one was; over the kept parent sets,
+    #: if some were left out.
+    objective: float
+    bound: float
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the structure is called optimal among what was searched."""
+        return self.result.searched.optimal
+
+    @property
+    def arcs(self) -> ProvedArcs:
+        """The arcs that all optima are said to have, and to lack."""
+        return self.result.proved or ProvedArcs()
+
+    @property
+    def samples(self) -> int | None:
+        """Number of samples of the subset; None without one."""
+        return None if self.result.subset is None else self.result.subset.samples
 
 
 def read_claim(values: object, what: str) -> Claim:
-    """Read the claims of a result or of a certificate's header.
+    """Read the claims of a result, or of a certificate's header, which has the key ``milpbn``.
 
-    Parameters
-    ----------
-    values : object
-        Contents of the file; a header has the key ``milpbn``.
-    what : str
-        Beginning of the error messages, such as ``"The result"``.
-
-    Raises
-    ------
-    InputError
-        If the values contradict themselves, have unknown keys, or hold no structure or no bound.
+    Raises InputError if the values contradict themselves, have unknown keys, or hold no structure or no bound; `what`
+    begins the sentence.
     """
     f = Fields(values, what)
     is_header = "milpbn" in f
@@ -101,32 +95,13 @@ def read_claim(values: object, what: str) -> Claim:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
     if result.score.name not in SCORES:
         raise InputError(f"There are no certificates for the score {result.score.name}.")
-    proved = result.proved or ProvedArcs()
-    return Claim(
-        result,
-        result.score,
-        result.constraints,
-        result.structure.to_mapping(),
-        searched.objective,
-        searched.bound,
-        searched.optimal,
-        {"in": list(proved.inside), "out": list(proved.outside)},
-        version,
-        None if result.subset is None else result.subset.samples,
-        None if result.subset is None else result.objective,
-        result.screened,
-    )
+    return Claim(result, version, result.structure, searched.objective, searched.bound)
 
 
 def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
-    """Check that a result, its certificate's header and the data belong to the same problem.
-
-    Raises
-    ------
-    InputError
-        If they do not, or if the summary of the data in the result is wrong.
-    """
-    claimed, actual = claim.result.data, DataSummary.of(data)
+    """Refuse a result, its certificate's header and data of different problems, and a wrong summary of the data."""
+    result, other = claim.result, header.result
+    claimed, actual = result.data, DataSummary.of(data)
     if claimed.sha256 != actual.sha256:
         raise InputError(
             "The result is of other data than these; give the data, rows and reading options of that run."
@@ -135,36 +110,31 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
         said, found = getattr(claimed, key), getattr(actual, key)
         if said is not None and said != found:
             raise InputError(f"The result says {key} = {said}, but the data have {found or 'none'}.")
-    listed = claim.result.alternatives is not None
-    if settled(claim.score, claim.constraints, data.total_weight, listed=listed) != claim.score:
+    listed = result.alternatives is not None
+    if settled(result.score, result.constraints, data.total_weight, listed=listed) != result.score:
         raise InputError("The result is about all structures, but parent sets that it needs were left out.")
-    assert claim.result.structure is not None
-    if sorted(claim.structure) != sorted(data.names) or claim.result.structure.names[-1] != data.names[-1]:
+    names = claim.structure.names
+    if sorted(names) != sorted(data.names) or names[-1] != data.names[-1]:
         raise InputError("The result's structure has other variables than the data, or another class.")
-    if vars(header.result.data) != vars(claimed):
+    if vars(other.data) != vars(claimed):
         raise InputError("The certificate is of other data than the result.")
     for key in ("score", "constraints"):
-        if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
+        if getattr(other, key).to_dict() != getattr(result, key).to_dict():
             raise InputError(f"The certificate is for another choice of {key} than the result.")
     if header.samples != claim.samples:
         raise InputError("The certificate is for another subset of the samples than the result.")
-    one, other = (None if c.screened is None else c.screened.same_sets for c in (claim, header))
-    if one != other:
+    one, two = (None if r.screened is None else r.screened.same_sets for r in (result, other))
+    if one != two:
         raise InputError("The certificate is for other screened parent sets than the result.")
 
 
 def check_run(claim: Claim, header: Claim) -> None:
-    """Check that a result belongs to the certificate's run, and does not claim more than the certificate.
+    """Refuse a result of another run than the certificate's, or that claims more, or describes the run differently.
 
     The result may claim less: if a run is killed, its certificate may be a moment newer than its result. The result
     must then describe its end as a search that is still running does: ``running``, or in older files ``feasible`` by
     the time limit. If the certificate is the one of a search that is still running, and the numbers are the same, the
     result alone says how the search ended.
-
-    Raises
-    ------
-    InputError
-        If the result is of another run, claims more, or differs in another statement about the run.
     """
     result, proof = claim.result, header.result
     if result.run != proof.run:
@@ -197,19 +167,18 @@ def check_run(claim: Claim, header: Claim) -> None:
             "tolerance": (result.tolerance, proof.tolerance),
         }
         # Equal scores do not make structures equal: a feature without the class may have any other parents.
-        if any(set(claim.structure[name]) != set(parents) for name, parents in header.structure.items()):
+        one, other = ({n: {*own} for n, own in c.structure.to_mapping().items()} for c in (claim, header))
+        if one != other:
             raise InputError("The result has another structure than its certificate.")
         if proof.reason is Reason.RUNNING:
             ends = {}
     if result.limit is Limit.USER and result.selection is not None and result.selection.interrupted:
         # The user interrupted the selection; the search after it stopped at its own time limit.
         ends.pop("limit", None)
-    for key, (one, other) in (pairs | ends).items():
-        if one != other:
-            one, other = (str(word) if isinstance(word, StrEnum) else word for word in (one, other))
-            raise InputError(
-                f"The result says {key} = {shorten(one)}, but its certificate says {shorten(other)}."
-            )
+    for key, words in (pairs | ends).items():
+        if words[0] != words[1]:
+            said, proved = (shorten(str(word) if isinstance(word, StrEnum) else word) for word in words)
+            raise InputError(f"The result says {key} = {said}, but its certificate says {proved}.")
 
 
 def counted_samples(
@@ -217,25 +186,21 @@ def counted_samples(
 ) -> NDArray[np.float64] | None:
     """Return the weights of merged samples in the searched subset, float64 array of shape (M,); None without one.
 
-    Raises
-    ------
-    InputError
-        If the certificate's subset has another size than claimed, or if a class's weights in it do not add up to the
-        weight of the class in the data.
+    Raises InputError if the subset has another size than claimed, or if a class's weights in it do not add up to the
+    weight of the class in the data.
     """
     if claim.samples is None:
         return None
-    missing = np.empty(0, dtype=bool)
-    rows, weights = arrays.get("subset_row", missing), arrays.get("subset_weight", missing)
-    fits = (
-        rows.dtype.kind == "i"
-        and weights.dtype.kind == "f"
-        and rows.shape == weights.shape == np.unique(rows).shape
-        and bool(((rows >= 0) & (rows < data.n_samples)).all())
-        and bool((weights > 0).all())
-    )
-    if not fits:
-        raise InputError("The certificate is damaged: it does not say which samples represent all.")
+    saved = SavedArrays(dict(arrays))
+    try:
+        rows = saved.array("subset_row", np.int64, None, below=data.n_samples)
+        weights = saved.array("subset_weight", np.float64, len(rows))
+        if len(np.unique(rows)) < len(rows) or not (weights > 0).all():
+            raise UnfitError("a sample is there twice, or has no weight")
+    except UnfitError as error:
+        raise InputError(
+            f"The certificate is damaged: it does not say which samples represent all ({error})."
+        ) from None
     counted = np.zeros(data.n_samples)
     counted[rows] = weights
     in_subset, in_data = (exact_sums(data.y, w, data.n_classes) for w in (counted, data.weights))
@@ -253,48 +218,35 @@ def searched_sets(
 ) -> tuple[Rules, Candidates]:
     """Return the rules, and the parent sets over which the certificate proves a bound: all, or those that were kept.
 
-    Raises
-    ------
-    InputError
-        If the kept parent sets are not those that the result counts, if one of them breaks an option or a constraint,
-        or if the constraints leave no structure.
+    Raises InputError if the kept parent sets are not those that the result counts, if one of them breaks an option or a
+    constraint, or if the constraints leave no structure.
     """
-    if claim.screened is None:
-        rules, admitted = resolve(claim.constraints, names, claim.score)
-        require_list(len(names) - 1, claim.score, rules)
+    score, constraints, screened = claim.result.score, claim.result.constraints, claim.result.screened
+    if screened is None:
+        rules, admitted = resolve(constraints, names, score)
+        require_list(len(names) - 1, score, rules)
         return rules, list_candidates(names, admitted)
-    rules = combine(atoms(claim.constraints, names))
-    missing = np.empty(0, dtype=bool)
-    variable, size, member = (arrays.get(f"kept_{key}", missing) for key in ("variable", "size", "member"))
-    fits = (
-        all(array.dtype.kind == "i" and array.ndim == 1 for array in (variable, size, member))
-        and variable.shape == size.shape
-        and bool((size >= 0).all() and (size <= len(names)).all() and (np.diff(variable) >= 0).all())
-        and int(size.sum()) == len(member)
-        and bool(((variable >= 0) & (variable < len(names))).all())
-    )
-    if not fits:
-        raise InputError("The certificate is damaged: it does not say which parent sets were kept.")
-    c = len(names) - 1
-    ends, sets = np.cumsum(size).tolist(), [[] for _ in names]  # type: list[int], list[list[tuple[int, ...]]]
-    admitted = admitted_sets(c, claim.score, rules)
-    members = member.tolist()
-    for i, n, end in zip(variable.tolist(), size.tolist(), ends, strict=True):
-        parents = tuple(members[end - n : end])
+    rules = combine(atoms(constraints, names))
+    try:
+        candidates = kept_candidates(SavedArrays(dict(arrays)), names)
+    except UnfitError as error:
+        raise InputError(
+            f"The certificate is damaged: it does not say which parent sets were kept ({error})."
+        ) from None
+    c, admitted = len(names) - 1, admitted_sets(len(names) - 1, score, rules)
+    for i, parents in zip(candidates.variable.tolist(), candidates.flat, strict=True):
         if not admitted[i].contains(parents, c):
             raise InputError(
                 f"The certificate keeps a parent set of {names[i]!r} that the options and constraints rule out."
             )
-        sets[i].append(parents)
-    candidates = Candidates(names, tuple(map(tuple, sets)))
-    if len({*zip(variable.tolist(), candidates.flat, strict=True)}) < candidates.n_sets:
+    if len({*zip(candidates.variable.tolist(), candidates.flat, strict=True)}) < candidates.n_sets:
         raise InputError("The certificate is damaged: it keeps a parent set twice.")
     counted = {name: len(own) for name, own in zip(names, candidates.sets, strict=True)}
-    total = count_candidates(c, claim.score, rules)
-    if counted != claim.screened.kept or claim.screened.total != total:
+    total = count_candidates(c, score, rules)
+    if counted != screened.kept or screened.total != total:
         raise InputError(
-            f"The result counts {claim.screened.n_kept} kept parent sets of {claim.screened.total}, which are not "
-            f"those of its certificate ({candidates.n_sets} of {total})."
+            f"The result counts {screened.n_kept} kept parent sets of {screened.total}, which are not those of its "
+            f"certificate ({candidates.n_sets} of {total})."
         )
     return rules, candidates
 
@@ -308,36 +260,23 @@ def score_of_structure(
 ) -> tuple[float, float]:
     """Return the structure's score and its rounding error, and check the claimed score against them.
 
-    Parameters
-    ----------
-    claim : Claim
-        Structure and score.
-    candidates : Candidates
-        Parent sets.
-    rules : Rules
-        Constraints.
-    data : Dataset
-        Training data.
-    sample_weights : float64 array, shape (M,), optional
-        Weights of the samples in the searched subset. The returned score is then that over the subset; the claimed
-        score over all samples is checked, too.
+    `sample_weights`, float64 array of shape (M,), are those of the searched subset. The returned score is then that
+    over the subset; the claimed score over all samples is checked, too.
 
-    Raises
-    ------
-    InputError
-        If the bound does not cover the structure, if a claimed score is wrong by more than the rounding error
-        (`milpbn.problem.rescore.rescored`), or if the claimed bound is below the claimed score.
+    Raises InputError if the bound does not cover the structure, if a claimed score is wrong by more than the rounding
+    error (`milpbn.problem.rescore.rescored`), or if the claimed bound is below the claimed score.
     """
-    structure = Structure.from_mapping(data.names, claim.structure)
-    reason = objection(structure, claim.score, claim.constraints)
+    score, full_objective = claim.result.score, claim.result.objective
+    structure = Structure.from_mapping(data.names, claim.structure.to_mapping())
+    reason = objection(structure, score, claim.result.constraints)
     if reason is None and candidates.choice(structure) is None:
         reason = "the bound does not cover it"
     if reason is not None:
         raise InputError(f"The options and constraints of the run rule the structure out: {reason}.")
-    value, error = rescored(data, structure, claim.score, rules, sample_weights)
+    value, error = rescored(data, structure, score, rules, sample_weights)
     claimed = [(value, error, claim.objective)]
-    if claim.full_objective is not None:
-        claimed.append((*rescored(data, structure, claim.score, rules), claim.full_objective))
+    if claim.samples is not None and full_objective is not None:
+        claimed.append((*rescored(data, structure, score, rules), full_objective))
     for actual, rounding, stated in claimed:
         if not abs(actual - stated) <= rounding:
             raise InputError(f"The structure scores {actual!r}, not {stated!r} as the result claims.")

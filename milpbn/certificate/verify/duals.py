@@ -63,18 +63,8 @@ def local_terms(
 class ClaimedDuals:
     """The bound b(lambda) = constant + max over structures of gradient @ eta, for the dual weights at given points.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data; merged samples (`Dataset.merged`) make it faster.
-    candidates : Candidates
-        Parent sets.
-    score : Score
-        ``sm``, ``sbm`` or ``cll``.
-    rules : Rules
-        Only its arc weights are used.
-    sample_weights : float64 array, shape (M,), optional
-        Weights of the samples' margins, instead of the data's weights. The parameters are still those of the data.
+    Merged samples (`Dataset.merged`) make it faster. `sample_weights`, float64 array of shape (M,), replace the data's
+    weights in the score; the parameters are still those of the data. Of the rules only arc weights are used.
 
     Attributes
     ----------
@@ -132,19 +122,9 @@ class ClaimedDuals:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return constants and gradients of the bounds that belong to the dual weights at some points.
 
-        Parameters
-        ----------
-        points : float64 array, shape (B, K)
-            The components of eta at `parent_sets`.
-        temperatures : float64 array, shape (B,)
-            In nats.
-
-        Returns
-        -------
-        constants : float64 array, shape (B,)
-            sum_m w_m lambda_{m,0} gamma, or under CLL minus the entropies, with the rounding errors added.
-        gradients : float64 array, shape (B, P)
-            linear + sum_m w_m lambda_m alpha_m.
+        `points`, shape (B, K), are the components of eta at `parent_sets`, temperatures, shape (B,), are in nats. The
+        constants, shape (B,), are sum_m w_m lambda_{m,0} gamma, or under CLL minus the entropies, with the rounding
+        errors added; the gradients, shape (B, P), are linear + sum_m w_m lambda_m alpha_m.
         """
         constants = np.empty(len(points))
         gradients = np.tile(self.linear, (len(points), 1))

@@ -22,7 +22,50 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @kernel
-def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]  # numba infers the types
+def _best_arcs(left, left_rank, group, source, target):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Write source and target of the best arc that enters each group, by rank and then by weight."""
+    n = len(group)
+    source[:] = -1
+    for i in range(1, n):
+        k = group[i]
+        for j in range(n):
+            if group[j] == k:
+                continue
+            s, t = source[k], target[k]
+            more = left_rank[j, i] - left_rank[s, t] if s >= 0 else 1
+            if more > 0 or (more == 0 and left[j, i] > left[s, t]):
+                source[k] = j
+                target[k] = i
+
+
+@kernel
+def _merge_cycles(group, source):  # type: ignore[no-untyped-def]
+    """Merge the groups on every cycle of best arcs; return whether there was one."""
+    n = len(group)
+    walk = np.full(n, -1, dtype=np.int64)
+    merged = False
+    for k in range(1, n):
+        if group[k] != k or walk[k] >= 0:
+            continue
+        v = k
+        while v != 0 and walk[v] < 0:
+            walk[v] = k
+            v = group[source[v]]
+        if v == 0 or walk[v] != k:
+            continue
+        merged = True
+        u = group[source[v]]
+        while u != v:
+            following = group[source[u]]
+            for i in range(1, n):
+                if group[i] == u:
+                    group[i] = v
+            u = following
+    return merged
+
+
+@kernel
+def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]
     """Bound the arborescences rooted at node 0, which are compared by the sum of ranks and then by weight.
 
     Parameters
@@ -46,28 +89,13 @@ def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-d
     group = np.arange(n)
     source = np.empty(n, dtype=np.int64)
     target = np.empty(n, dtype=np.int64)
-    walk = np.empty(n, dtype=np.int64)
     total, taken, largest = 0.0, 0.0, 0.0
     total_rank = 0
     levels = 0
-    while True:
+    merged = True
+    while merged:
         levels += 1
-        source[:] = -1
-        for i in range(1, n):
-            k = group[i]
-            for j in range(n):
-                if group[j] == k:
-                    continue
-                if (
-                    source[k] < 0
-                    or left_rank[j, i] > left_rank[source[k], target[k]]
-                    or (
-                        left_rank[j, i] == left_rank[source[k], target[k]]
-                        and left[j, i] > left[source[k], target[k]]
-                    )
-                ):
-                    source[k] = j
-                    target[k] = i
+        _best_arcs(left, left_rank, group, source, target)
         for k in range(1, n):
             if group[k] != k:
                 continue
@@ -83,28 +111,7 @@ def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-d
                             left[j, i] -= dual
                             left_rank[j, i] -= dual_rank
                             largest = max(largest, abs(left[j, i]))
-        # Merge the groups on every cycle of best arcs.
-        walk[:] = -1
-        merged = False
-        for k in range(1, n):
-            if group[k] != k or walk[k] >= 0:
-                continue
-            v = k
-            while v != 0 and walk[v] < 0:
-                walk[v] = k
-                v = group[source[v]]
-            if v == 0 or walk[v] != k:
-                continue
-            merged = True
-            u = group[source[v]]
-            while u != v:
-                following = group[source[u]]
-                for i in range(1, n):
-                    if group[i] == u:
-                        group[i] = v
-                u = following
-        if not merged:
-            break
+        merged = _merge_cycles(group, source)
     # Each subtraction may make an arc too light by half an ulp, and an arborescence has fewer than n arcs.
     slack = _EPS * (n * levels * largest + 2 * n * levels * taken)
     return total + slack, total_rank
@@ -203,24 +210,12 @@ def _sum_slack(space, g, mask):  # type: ignore[no-untyped-def]
 
 @kernel
 def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyped-def]
-    """Return an upper bound on ``g @ eta`` over the structures of a node.
+    """Return an upper bound on ``g @ eta``, g float64 of shape (P,), over the structures of a node.
 
-    It is -inf if the node has no structures, and inf if the weights are too large for a bound.
-
-    Parameters
-    ----------
-    space : Space
-        Candidate parent sets.
-    g : float64 array, shape (P,)
-        Weights of the parent sets.
-    mask : bool array, shape (P,)
-        Parent sets that may be chosen.
-    forced : int64 array, shape (V, V)
-        For forests, 1 for both arcs between the ends of a forced edge, else 0; feature i is node i + 1.
-    n_forced : int
-        Number of forced edges.
-    enough : float
-        A bound up to this value is returned without tightening it further.
+    It is -inf if the node has no structures, and inf if the weights are too large for a bound. A bound up to `enough`
+    is returned without tightening it further. The structures have only parent sets of `mask`, bool of shape (P,), and
+    if they are forests, the `n_forced` edges of `forced`, int64 of shape (V, V), which has a 1 for both arcs between
+    the ends of a forced edge, else 0; feature i is node i + 1.
     """
     slack = _sum_slack(space, g, mask)
     if slack == np.inf:
@@ -265,16 +260,9 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
 
 @kernel
 def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ignore[no-untyped-def]
-    """Return one of some parent sets that a structure of weight `limit` or more may have, or -1 if there is none.
+    """Return one of some parent sets (indices) that a structure of weight `limit` or more may have, else -1.
 
-    Parameters
-    ----------
-    space, g, mask, forced, n_forced
-        As for `heaviest`.
-    parent_sets : int64 array
-        Indices of the parent sets to check.
-    limit : float
-        Weight that structures with one of these parent sets must stay below.
+    The other arguments are those of `heaviest`.
     """
     slack = _sum_slack(space, g, mask)
     if slack == np.inf:

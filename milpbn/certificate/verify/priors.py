@@ -42,32 +42,18 @@ def cell_priors(
 ) -> tuple[Added, Added]:
     """Return what is added for the true class, and for competing classes (under SBM, for all other classes together).
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    i : int
-        The variable.
-    features : tuple of int
-        Its parents without the class. The class is the variable itself, or another parent.
-    n_above : int
-        How many joint states of these parents the tables have.
-    score : Score
-        A margin score.
-
-    Returns
-    -------
-    own, competing : Added
-        Arrays that broadcast to the shape (n_above * states of a feature, C), or (n_above, C) for the class.
+    `features` are the parents of variable i without the class, which is the variable itself or another parent, and
+    `n_above` is how many joint states of these parents the tables have. The arrays broadcast to the shape (n_above *
+    states of a feature, C), or (n_above, C) for the class.
     """
     C, a, last = data.n_classes, score.smoothing, len(data.variables) - 1
     binary, unit = score.name == "sbm", 1.0 if score.leave_one_out else 0.0
     n_classes = 2 if binary else C
     r = n_classes if i == last else int(data.n_states[i])
     tells = any(data.n_states[j] > 1 for j in features)
-    if score.smoothing_towards == "uniform" or not (
-        tells or (_without_class(score, i, last) and n_classes > 1)
-    ):
+    # Towards the marginal, the prior's table of a feature lacks the class, which the family has.
+    lacks_class = i != last and score.smoothing_towards == "marginal" and n_classes > 1
+    if score.smoothing_towards == "uniform" or not (tells or lacks_class):
         flat = Added(np.array([[a]]), np.array([[a * (r - 1)]]))
         return flat, flat
     # One row for every state of the feature, or a single one for the class; one column for every class.
@@ -109,11 +95,6 @@ def row_prior(data: Dataset, i: int, parents: ParentSet, score: Score) -> Added:
     group_of[number] = group
     mean = _mean(_less(m, 1.0), data.other_weights(m), a, r)
     return Added(mean.part[group_of], mean.rest[group_of])
-
-
-def _without_class(score: Score, i: int, last: int) -> bool:
-    """Whether the prior's table of a feature lacks the class, which the family has."""
-    return i != last and score.smoothing_towards == "marginal"
 
 
 def _less(m: NDArray[np.float64], unit: float) -> NDArray[np.float64]:

@@ -23,33 +23,23 @@ EDGE, ARC, ORPHAN, PARENT_SET = 0, 1, 2, 3
 
 
 class Space(NamedTuple):
-    """Candidate parent sets in the form that the kernels take.
+    """Candidate parent sets in the form that the kernels take."""
 
-    Attributes
-    ----------
-    kind : int
-        Relaxation: `FORESTS`, `DAGS` or `ANY`.
-    offsets, variable : int64 arrays, shapes (V + 1,) and (P,)
-        Where each variable's parent sets begin, and the variable of each parent set.
-    tail : int64 array, shape (P,)
-        For forests, node j + 1 of the only feature parent j; 0 without one.
-    with_class : bool array, shape (P,)
-        Whether the parent set contains the class.
-    is_parent : bool array, shape (P, V)
-        Members of the parent sets.
-    masks : int64 array, shape (P,)
-        For orders, members of the parent sets as bit masks.
-    ordered : int
-        Number of variables that are ordered. A class without parents is not, because it comes first in every order.
-    """
-
+    #: Relaxation: `FORESTS`, `DAGS` or `ANY`.
     kind: int
+    #: Where each variable's parent sets begin, and the variable of each parent set: int64 arrays, shapes (V + 1,) and
+    #: (P,).
     offsets: NDArray[np.int64]
     variable: NDArray[np.int64]
+    #: For forests, node j + 1 of the only feature parent j; 0 without one: int64 array, shape (P,).
     tail: NDArray[np.int64]
+    #: Whether the parent set contains the class: bool array, shape (P,).
     with_class: NDArray[np.bool_]
+    #: Members of the parent sets: bool array, shape (P, V).
     is_parent: NDArray[np.bool_]
+    #: For orders, members of the parent sets as bit masks: int64 array, shape (P,).
     masks: NDArray[np.int64]
+    #: Number of variables that are ordered. A class without parents is not, because it comes first in every order.
     ordered: int
 
 

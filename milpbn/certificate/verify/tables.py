@@ -20,31 +20,21 @@ from milpbn.util.compiled import kernel
 
 
 class MarginTables(NamedTuple):
-    """The tables of K parent sets, and how a sample's cell in each of them is computed.
+    """The tables of K parent sets, and how a sample's cell in each of them is computed."""
 
-    Attributes
-    ----------
-    values : float64 array
-        The tables one after another, each by cell and class. Under leave-one-out scores the tables without one unit of
-        the weight of the cell and class follow, in the same order.
-    apart : int
-        How far after the entries of the competing classes those of the true class are; 0 if one table has both.
-    first : int64 array, shape (K + 1,)
-        Where each table begins in `values`.
-    column, factor : int64 arrays
-        A sample's cell in a table is the sum over the table's columns of its codes times these factors.
-    place : int64 array, shape (K + 1,)
-        Where each table's columns and factors begin.
-    n_classes : int
-        Number of classes C.
-    """
-
+    #: The tables one after another, each by cell and class. Under leave-one-out scores the tables without one unit of
+    #: the weight of the cell and class follow, in the same order: float64 array.
     values: NDArray[np.float64]
+    #: How far after the entries of the competing classes those of the true class are; 0 if one table has both.
     apart: int
+    #: Where each table begins in `values`: int64 array, shape (K + 1,).
     first: NDArray[np.int64]
+    #: A sample's cell in a table is the sum over the table's columns of its codes times these factors: int64 arrays.
     column: NDArray[np.int64]
     factor: NDArray[np.int64]
+    #: Where each table's columns and factors begin: int64 array, shape (K + 1,).
     place: NDArray[np.int64]
+    #: Number of classes C.
     n_classes: int
 
 

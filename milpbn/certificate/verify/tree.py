@@ -1,4 +1,4 @@
-"""The tree of branching decisions and dual weights that a certificate's arrays describe, for the verifier."""
+"""The tree of decisions, dual weights and inequalities that a certificate's arrays describe, for the verifier."""
 
 from __future__ import annotations
 
@@ -9,23 +9,62 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.verify.maxima import LARGEST
-from milpbn.certificate.verify.rows import Rows
 from milpbn.certificate.verify.space import Space, is_decision
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Rules
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
+
+#: More than any piece of a certificate's arrays has entries; sums of so many sizes are exact.
+MOST = 2**31
+#: Value of `limits` that marks a row as a cluster's.
+CLUSTER = -1
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Rows:
+    """Rows a_r @ eta >= b_r: clusters, in which some variable has no parent of the cluster, and child limits.
+
+    `members`, bool array of shape (R, V), is true for the variables of a cluster, or for the one parent of a child
+    limit; `limits`, int64 array of shape (R,), is `CLUSTER`, or the largest number of children of that parent. Raises
+    InputError if some structure violates a row.
+    """
+
+    def __init__(
+        self, space: Space, rules: Rules, members: NDArray[np.bool_], limits: NDArray[np.int64]
+    ) -> None:
+        V = len(space.offsets) - 1
+        for row, limit in zip(members, limits.tolist(), strict=True):
+            inside = np.flatnonzero(row)
+            if limit == CLUSTER and len(inside):
+                continue
+            parent = int(inside[0]) if len(inside) == 1 else -1
+            if limit < rules.max_children.get(parent, np.inf):
+                raise InputError("The certificate builds on an inequality that not every structure obeys.")
+        clusters = limits == CLUSTER
+        self.side = np.where(clusters, 1.0, -limits.astype(np.float64))
+        self._parent_sets: list[NDArray[np.intp]] = []
+        for row, cluster in zip(members, clusters, strict=True):
+            meets = space.is_parent[:, row].any(axis=1)
+            self._parent_sets.append(np.flatnonzero(row[space.variable] & ~meets if cluster else meets))
+        self._sign = np.where(clusters, 1.0, -1.0)
+        self._V, self._P = V, len(space.variable)
+
+    def combine(
+        self, rows: NDArray[np.integer], multipliers: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return - mu @ b, rounded up, and sum_r mu_r a_r, shape (P,), for the multipliers mu of some rows."""
+        side = self.side[rows]
+        slack = _EPS * (len(rows) + 64) * float(multipliers @ (self._V + 1 + np.abs(side)))
+        total = np.zeros(self._P)
+        for r, multiplier in zip(rows.tolist(), multipliers, strict=True):
+            total[self._parent_sets[r]] += self._sign[r] * multiplier
+        return slack - float(multipliers @ side), total
 
 
 class ProofTree:
     """A certificate's arrays after checking: a binary tree, reduced-cost fixings at its nodes, and dual weights.
 
-    Parameters
-    ----------
-    arrays : mapping
-        Arrays of the certificate, by name.
-    space : Space
-        Candidate parent sets.
-    rules : Rules
-        Constraints.
+    Raises InputError if the arrays do not describe a tree whose leaves together contain all structures.
 
     Attributes
     ----------
@@ -35,74 +74,48 @@ class ProofTree:
         Number of each leaf's dual weights.
     fixings : dict from node to list of (number of the dual weights, parent sets)
         Parent sets that are removed at the node, in the order in which they are.
-
-    Raises
-    ------
-    InputError
-        If the arrays do not describe a tree whose leaves together contain all structures.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space, rules: Rules) -> None:
-        self._arrays, self.space = arrays, space
-        branches = self._integers("branches", (-1, 6))
-        sizes, nodes = self._integers("deletion_size"), self._integers("deletion_node")
-        removed, leaf_node = self._integers("deleted"), self._integers("leaf_node")
-        lengths, self.parent_sets = self._integers("weights_size"), self._integers("entries")
-        self.eta, self.temperatures = self._floats("eta"), self._floats("temperature")
-        numbers = self._integers("multipliers_size")
-        self._rows, self._multipliers = self._integers("multiplier_row"), self._floats("multiplier")
-        limits = self._integers("row_limit")
-        n_weights = len(sizes) + len(leaf_node)
-        fits = (
-            len(nodes) == len(sizes)
-            and len(lengths) == len(self.temperatures) == n_weights
-            and len(self.parent_sets) == len(self.eta)
-            and _total(sizes) == len(removed)
-            and _total(lengths) == len(self.parent_sets)
-            and len(numbers) == n_weights
-            and _total(numbers) == len(self._rows) == len(self._multipliers)
-        )
-        if not fits:
-            raise InputError("The certificate is damaged: its arrays do not fit together.")
-        for parent_sets in (removed, self.parent_sets):
-            if len(parent_sets) and not (parent_sets.min() >= 0 and parent_sets.max() < len(space.variable)):
-                raise InputError("The certificate is damaged: it names a parent set that does not exist.")
-        if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
-            raise InputError(
-                "The certificate is damaged: a point is not finite, or a temperature is not positive."
-            )
-        if len(self._rows) and not (self._rows.min() >= 0 and self._rows.max() < len(limits)):
-            raise InputError("The certificate is damaged: it names an inequality that does not exist.")
-        if not ((self._multipliers >= 0) & (self._multipliers < LARGEST)).all():
-            raise InputError("The certificate is damaged: a multiplier is negative or too large.")
-        members = self._integers("row_members", (-1, 0)).astype(bool)
-        self.rows = Rows(space, rules, members, limits)
-        self._first = np.concatenate([[0], np.cumsum(lengths)])
-        self._first_row = np.concatenate([[0], np.cumsum(numbers)])
-        self.leaves = {int(node): len(sizes) + x for x, node in enumerate(leaf_node)}
-        self.children = {int(row[0]): tuple(int(v) for v in row[1:]) for row in branches}
-        self.fixings: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
-        for x, (node, parent_sets) in enumerate(
-            zip(nodes, np.split(removed, np.cumsum(sizes)[:-1]), strict=False)
-        ):
-            self.fixings.setdefault(int(node), []).append((x, parent_sets))
-        if len(self.leaves) < len(leaf_node) or len(self.children) < len(branches):
-            raise InputError("The certificate is damaged: it has a node twice.")
+        self.space = space
+        try:
+            self._read(SavedArrays(dict(arrays)), rules)
+        except UnfitError as error:
+            raise InputError(f"The certificate is damaged: {error}.") from None
         self._check()
 
-    def _integers(self, name: str, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
-        values = self._arrays.get(name)
-        if values is None or values.dtype.kind not in "biu" or values.ndim != len(shape):
-            raise InputError(f"The certificate is damaged: {name} is missing or has no whole numbers.")
-        if shape[-1] > 0 and values.shape[-1] != shape[-1]:
-            raise InputError(f"The certificate is damaged: {name} does not have {shape[-1]} columns.")
-        return values.astype(np.int64)
-
-    def _floats(self, name: str) -> NDArray[np.float64]:
-        values = self._arrays.get(name)
-        if values is None or values.dtype.kind != "f" or values.ndim != 1:
-            raise InputError(f"The certificate is damaged: {name} is missing or has no numbers.")
-        return values.astype(np.float64)
+    def _read(self, saved: SavedArrays, rules: Rules) -> None:
+        P, V = self.space.is_parent.shape
+        branches = saved.array("branches", np.int32, None, 6)
+        limits = saved.array("row_limit", np.int64, None)
+        members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
+        self.rows = Rows(self.space, rules, members, limits)
+        nodes = saved.array("deletion_node", np.int32, None).tolist()
+        leaves = saved.array("leaf_node", np.int32, None).tolist()
+        n_weights = len(nodes) + len(leaves)
+        sizes = saved.array("deletion_size", np.int64, len(nodes), below=MOST)
+        removed = saved.array("deleted", np.int32, int(sizes.sum()), below=P)
+        lengths = saved.array("weights_size", np.int64, n_weights, below=MOST)
+        self.parent_sets = saved.array("entries", np.int32, int(lengths.sum()), below=P)
+        self.eta = saved.array("eta", np.float64, len(self.parent_sets))
+        self.temperatures = saved.array("temperature", np.float64, n_weights)
+        numbers = saved.array("multipliers_size", np.int64, n_weights, below=MOST)
+        self._rows = saved.array("multiplier_row", np.int32, int(numbers.sum()), below=len(limits))
+        self._multipliers = saved.array("multiplier", np.float64, len(self._rows))
+        if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
+            raise UnfitError("a point is not finite, or a temperature is not positive")
+        if not ((self._multipliers >= 0) & (self._multipliers < LARGEST)).all():
+            raise UnfitError("a multiplier is negative or too large")
+        self._first = np.concatenate([[0], np.cumsum(lengths)])
+        self._first_row = np.concatenate([[0], np.cumsum(numbers)])
+        self.leaves = {node: len(nodes) + x for x, node in enumerate(leaves)}
+        self.children = {node: tuple(branch) for node, *branch in branches.tolist()}
+        self.fixings: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
+        pieces = np.split(removed.astype(np.int64), np.cumsum(sizes)[:-1])
+        for x, (node, parent_sets) in enumerate(zip(nodes, pieces, strict=False)):
+            self.fixings.setdefault(node, []).append((x, parent_sets))
+        if len(self.leaves) < len(leaves) or len(self.children) < len(branches):
+            raise UnfitError("it has a node twice")
 
     def _check(self) -> None:
         """Raise InputError if a node lacks a bound, is reached twice, or cannot be reached from the root."""
@@ -128,7 +141,7 @@ class ProofTree:
             if node not in seen:
                 raise InputError(f"The certificate never reaches node {node}.")
 
-    def point(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def point(self, number: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the parent sets with eta not 0, and eta, at the point of some dual weights."""
         here = slice(self._first[number], self._first[number + 1])
         return self.parent_sets[here], self.eta[here]
@@ -137,8 +150,3 @@ class ProofTree:
         """Return the terms of a bound's constant and gradient, shape (P,) from the multipliers of some dual weights."""
         here = slice(self._first_row[number], self._first_row[number + 1])
         return self.rows.combine(self._rows[here], self._multipliers[here])
-
-
-def _total(sizes: NDArray[np.int64]) -> int:
-    """Return the sum of some sizes; -1 if a size is negative."""
-    return -1 if len(sizes) and sizes.min() < 0 else sum(sizes.tolist())

@@ -34,15 +34,10 @@ def solve_audited(
 ) -> Outcome:
     """Let a solver maximise a MILP, and refuse an answer that contradicts itself; see `Solver.solve`.
 
-    The start has to be feasible.
-
-    Raises
-    ------
-    SolverError
-        If the solver returns a point that is not a vector of finite numbers; states an objective above that of the
-        point; states a bound that is not a number, or is below one of its points or the start; calls the model
-        infeasible although it has a feasible point; or calls a point optimal that is worse than the start, or below
-        the solver's own bound.
+    The start has to be feasible. Raises SolverError if the solver returns a point that is not a vector of finite
+    numbers; states an objective above that of the point; states a bound that is not a number, or is below one of its
+    points or the start; calls the model infeasible although it has a feasible point; or calls a point optimal that is
+    worse than the start, or below the solver's own bound.
     """
     audit = Audit(milp, start, events, solver.name)
     outcome = solver.solve(milp, start, settings, audit)
@@ -55,16 +50,7 @@ def solve_audited(
 class Audit(GuardedEvents):
     """Passes events on, and keeps what is needed to judge the outcome; an error stops the solver.
 
-    Parameters
-    ----------
-    milp : Milp
-        The MILP that is solved.
-    start : float64 array, shape (n,), or None
-        The feasible point that the solver starts from.
-    events : MilpEvents
-        Receives the events.
-    name : str
-        Name of the solver, for errors.
+    The solver starts from the feasible point `start`, shape (n,), or from none.
     """
 
     def __init__(self, milp: Milp, start: NDArray[np.float64] | None, events: MilpEvents, name: str) -> None:
@@ -100,19 +86,9 @@ class Audit(GuardedEvents):
         self._bound = min(self._bound, value)
 
     def judge(self, outcome: Outcome, *, must_prove: bool) -> None:
-        """Refuse an outcome that contradicts the reports before it.
+        """Refuse an outcome that contradicts the reports before it; see `solve_audited`.
 
-        Parameters
-        ----------
-        outcome : Outcome
-            How the run ended.
-        must_prove : bool
-            Whether a finished run must have proved its best point optimal.
-
-        Raises
-        ------
-        SolverError
-            See `solve_audited`.
+        `must_prove` says whether a finished run must have proved its best point optimal.
         """
         known = max(self._start_value, self._best)
         room = allowance(self._milp, known) if math.isfinite(known) else 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import SolverError
 from milpbn.milp.milp import Milp
-from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
+from milpbn.solvers.base import IgnoredEvents, MilpEvents, Outcome, Settings, Solver
 
 #: Allowed error of points and bounds, relative to max(1, |optimum|).
 TOLERANCE = 1e-6
@@ -33,22 +33,12 @@ Solve = Callable[[Milp, NDArray[np.float64] | None, Settings, MilpEvents], Outco
 _PASSED: set[str] = set()
 
 
-@dataclass(frozen=True)
-class Canary:
-    """A model, its optimum (found by enumeration), and a start.
-
-    Attributes
-    ----------
-    milp : Milp
-        A maximisation.
-    optimum : float
-        Largest objective of a feasible point.
-    start : float64 array, shape (n,), or None
-        A feasible point that is not optimal. If given, the model is solved a second time from this start.
-    """
+class Canary(NamedTuple):
+    """A model, and its optimum, found by enumeration."""
 
     milp: Milp
     optimum: float
+    #: A feasible point, shape (n,), that is not optimal. If given, the model is solved a second time from it.
     start: NDArray[np.float64] | None = None
 
 
@@ -57,16 +47,8 @@ def _soft_margin(
 ) -> Milp:
     """Return a small soft-margin model: binary columns, then continuous columns tau, at most one of them in each row.
 
-    Parameters
-    ----------
-    objective : list of float, length n
-        Coefficients of all columns; those of the columns tau are positive integers.
-    cap : float
-        Upper bound of the columns tau; they have no lower bound.
-    rows : list of lists, each of length n
-        Rows ``a @ x <= 0``.
-    groups : list of lists of int
-        Groups of columns; in each group exactly one column is 1.
+    The n coefficients of the objective are positive integers for the columns tau, which have the upper bound `cap` and
+    no lower one. The rows, of length n, are ``a @ x <= 0``. In each group exactly one column is 1.
     """
     n = len(objective)
     c = np.array(objective, dtype=np.float64)
@@ -120,22 +102,7 @@ def canaries() -> list[Canary]:
 
 
 def require_sound(solver: Solver, settings: Settings, events: MilpEvents) -> None:
-    """Let a solver solve the models, once per process.
-
-    Parameters
-    ----------
-    solver : Solver
-        Any solver; one that runs in a child process is examined there, see `examine`.
-    settings : Settings
-        Gives the deadline.
-    events : MilpEvents
-        Tells whether to stop.
-
-    Raises
-    ------
-    SolverError
-        If an answer is wrong.
-    """
+    """Let a solver solve the models, once per process; one that runs in a child process is examined there."""
     if solver.examined_in_child or has_passed(solver):
         return
     if examine(solver, solver.solve, settings, events):
@@ -155,21 +122,8 @@ def passed(solver: Solver) -> None:
 def examine(solver: Solver, solve: Solve, settings: Settings, events: MilpEvents) -> bool:
     """Solve all models; return True if every answer is right, and False if the time ran out before.
 
-    Parameters
-    ----------
-    solver : Solver
-        The solver to examine.
-    solve : callable
-        Its `Solver.solve`, or the function that does the same in a child process.
-    settings : Settings
-        Gives the deadline; its options are not used for these models.
-    events : MilpEvents
-        Tells whether to stop.
-
-    Raises
-    ------
-    SolverError
-        If an answer is wrong.
+    `solve` is `Solver.solve`, or the function that does the same in a child process. The settings give the deadline;
+    their options are not used for these models. Raises SolverError if an answer is wrong.
     """
     end = time.monotonic() + SECONDS
     deadline = end if settings.deadline is None else min(end, settings.deadline)
@@ -189,14 +143,14 @@ def examine(solver: Solver, solve: Solve, settings: Settings, events: MilpEvents
     return True
 
 
-class _CanaryEvents:
-    """MilpEvents that record the points and bounds of one run."""
+class _CanaryEvents(IgnoredEvents):
+    """Events that record the points and bounds of one run."""
 
     def __init__(self, canary: Canary, stopping: Callable[[], bool]) -> None:
         self._canary = canary
         self._points: list[NDArray[np.float64]] = []
         self._bounds: list[float] = []
-        self.stopping = stopping
+        self._stopping = stopping
 
     def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
         self._points.append(np.array(x))
@@ -204,8 +158,8 @@ class _CanaryEvents:
     def bound(self, value: float) -> None:
         self._bounds.append(value)
 
-    def nodes(self, count: int) -> None:
-        pass
+    def stopping(self) -> bool:
+        return self._stopping()
 
     def wrong(self, outcome: Outcome) -> str | None:
         """Return a clause that says what is wrong, or None."""

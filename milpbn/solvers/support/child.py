@@ -65,23 +65,9 @@ class ChildSolver(Solver):
     def in_child(self, method: str, arguments: tuple[Any, ...], settings: Settings, events: Any) -> Outcome:
         """Return what a method of this solver returns in a child process.
 
-        Parameters
-        ----------
-        method : str
-            Name of a method whose last two parameters are settings and events.
-        arguments : tuple
-            Its other arguments; they are pickled.
-        settings : Settings
-            Limits and options.
-        events : MilpEvents, or another object
-            Has the methods of its events that the method calls, and `stopping`.
-
-        Raises
-        ------
-        InputError
-            If the method raises one, or the log file cannot be written.
-        SolverError
-            If the method raises an exception of another kind, or the child ends by itself.
+        The last two parameters of the method are settings and events; its other arguments are pickled. `events` has
+        `stopping`, and what else the method calls of its events. Raises InputError if the method raises one, or the log
+        file cannot be written, and SolverError if it raises an exception of another kind, or the child ends by itself.
         """
 
         def receive(what: str, arguments: tuple[Any, ...]) -> object:
@@ -123,29 +109,18 @@ class ChildSolver(Solver):
 
 @dataclass(frozen=True)
 class _Job:
-    """What a child needs to know: a method of a solver with its arguments, and its surroundings.
-
-    Attributes
-    ----------
-    solver, method, arguments, settings
-        See `ChildSolver.in_child`.
-    is_new : bool
-        Whether the solver is not examined yet.
-    folder : str
-        Current folder, which the child removes if its parent dies.
-    environment : mapping of str to str
-        Environment variables.
-    log : Path or None
-        File for what the solver prints.
-    """
+    """What a child needs to know: a method of a solver with its arguments (`ChildSolver.in_child`), and its place."""
 
     solver: ChildSolver
     method: str
     arguments: tuple[Any, ...]
     settings: Settings
+    #: Whether the solver is not examined yet.
     is_new: bool
+    #: Current folder, which the child removes if its parent dies.
     folder: str
     environment: Mapping[str, str]
+    #: File for what the solver prints.
     log: Path | None
 
 

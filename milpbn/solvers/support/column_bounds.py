@@ -23,20 +23,17 @@ def finite_bounds(milp: Milp) -> tuple[Vector, Vector]:
     optimum needs a tau_m below the smallest value at which a row can bind. With one parent set per variable this
     value is min_c sum_i min_k alpha_{m,c,i,k}.
 
-    Raises
-    ------
-    InputError
-        If a column stays unbounded; infinite bounds of integer columns are not replaced.
+    Raises InputError if a column stays unbounded; infinite bounds of integer columns are not replaced.
     """
     lower, upper = milp.lower.copy(), milp.upper.copy()
     group = one_of_groups(milp)
     while True:
-        is_open = np.isinf(lower) | np.isinf(upper)
+        missing = np.isinf(lower), np.isinf(upper)
+        is_open = missing[0] | missing[1]
         if not is_open.any():
             return lower, upper
-        before = int(np.isinf(lower).sum() + np.isinf(upper).sum())
         _close(milp, lower, upper, group, np.flatnonzero(is_open & ~milp.integer))
-        if int(np.isinf(lower).sum() + np.isinf(upper).sum()) == before:
+        if np.array_equal(missing, (np.isinf(lower), np.isinf(upper))):
             name = milp.column_names[int(np.argmax(is_open))]
             raise InputError(
                 f"The column {name} of the model has no finite bounds, and its rows imply none, but this solver needs "
@@ -86,10 +83,8 @@ def _close(
     far_up = ends_of(stops_up, side_up, np.where(a > 0, least, most), np.minimum, infinite)
     far_down = ends_of(stops_down, side_down, np.where(a > 0, most, least), np.maximum, -infinite)
     low, high = lower[columns], upper[columns]
-    low, high = (
-        np.where(np.isinf(low), _pad(far_down, -1), low),
-        np.where(np.isinf(high), _pad(far_up, 1), high),
-    )
+    low = np.where(np.isinf(low), _pad(far_down, -1), low)
+    high = np.where(np.isinf(high), _pad(far_up, 1), high)
     # Implied by the objective: even with the other columns at their least favourable values, the column may move so
     # far, and the objective does not fall.
     near_up = ends_of(stops_up, side_up, np.where(a > 0, most, least), np.minimum, high)

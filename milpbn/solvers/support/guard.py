@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.solvers.base import MilpEvents
+
+#: Seconds between two calls of `MilpEvents.stopping`.
+POLL_SECONDS = 0.05
 
 
 class GuardedEvents:
@@ -46,3 +50,34 @@ class GuardedEvents:
         """Raise the stored exception, if there is one."""
         if self._error is not None:
             raise self._error
+
+
+def run_stoppable(
+    solve: Callable[[], object], events: GuardedEvents, interrupt: Callable[[], object]
+) -> None:
+    """Solve in another thread, so that this one can handle signals and interrupt the solver during a long LP.
+
+    An exception of the solver is raised here, then one of the events. `interrupt` may be called again and again.
+    """
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            solve()
+        except BaseException as error:  # raised again below
+            errors.append(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            if events.stopping():
+                interrupt()
+    finally:
+        while thread.is_alive():
+            interrupt()
+            thread.join(POLL_SECONDS)
+    if errors:
+        raise errors[0]
+    events.reraise()

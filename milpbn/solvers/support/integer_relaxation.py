@@ -36,43 +36,29 @@ ROUNDING = 2.0**-48
 
 @dataclass(frozen=True)
 class IntegerRelaxation:
-    """Maximise ``objective @ y`` over ``row_lower <= A @ y <= row_upper``, ``0 <= y <= upper``, all integers.
+    """Maximise ``objective @ y`` over ``row_lower <= A @ y <= row_upper``, ``0 <= y <= upper``, all integers."""
 
-    Attributes
-    ----------
-    unit : float64 array, shape (n,)
-        The factors D. An integral column has D = 1. A scaled column has D = `scale` |c_j|, or `scale` if c_j = 0. So
-        its objective coefficient is exactly 1, -1 or 0, whatever the sample weights are.
-    scaled : bool array, shape (n,)
-        Columns whose y is ``unit * x``, rounded in the direction in which the objective rises.
-    direction : float64 array, shape (n,)
-        That direction, 1 or -1.
-    origin : float64 array, shape (n,)
-        Integer value of ``unit * x`` where y = 0.
-    upper : int64 array, shape (n,)
-        Upper bounds of y.
-    A : scipy.sparse.csr_array of int64, shape (r, n)
-        Row coefficients.
-    row_lower, row_upper : float64 arrays, shape (r,)
-        Integers or infinite.
-    objective : int64 array, shape (n,)
-        Objective coefficients.
-    scale : float
-        S, a power of two: steps of the integer objective per unit of the MILP's.
-    offset : float
-        The MILP's objective where y = 0.
-    """
-
+    #: The factors D. An integral column has D = 1. A scaled column has D = `scale` |c_j|, or `scale` if c_j = 0. So
+    #: its objective coefficient is exactly 1, -1 or 0, whatever the sample weights are: float64 array, shape (n,).
     unit: Vector
+    #: Columns whose y is ``unit * x``, rounded in the direction in which the objective rises: bool array, shape (n,).
     scaled: NDArray[np.bool_]
+    #: That direction, 1 or -1: float64 array, shape (n,).
     direction: Vector
+    #: Integer value of ``unit * x`` where y = 0: float64 array, shape (n,).
     origin: Vector
+    #: Upper bounds of y: int64 array, shape (n,).
     upper: NDArray[np.int64]
+    #: Row coefficients: scipy.sparse.csr_array of int64, shape (r, n).
     A: sp.csr_array
+    #: Integers or infinite: float64 arrays, shape (r,).
     row_lower: Vector
     row_upper: Vector
+    #: Objective coefficients: int64 array, shape (n,).
     objective: NDArray[np.int64]
+    #: S, a power of two: steps of the integer objective per unit of the MILP's.
     scale: float
+    #: The MILP's objective where y = 0.
     offset: float
 
     def bound(self, value: float) -> float:
@@ -98,18 +84,9 @@ class IntegerRelaxation:
 def relax_to_integers(milp: Milp, objective: float | None = None) -> IntegerRelaxation:
     """Build the integer relaxation of a MILP.
 
-    Parameters
-    ----------
-    milp : Milp
-        The MILP.
-    objective : float, optional
-        A value of about the size of the optimum, which determines the scale; by default a tenth of the range that the
-        column bounds allow.
-
-    Raises
-    ------
-    InputError
-        If a column has no finite bounds, or the numbers span too many digits for `COARSEST`.
+    A value of about the size of the optimum determines the scale; by default it is a tenth of the range that the column
+    bounds allow. Raises InputError if a column has no finite bounds, or the numbers span too many digits for
+    `COARSEST`.
     """
     lower, upper = finite_bounds(milp)
     scaled = ~milp.integer & ~integral_columns(milp)

@@ -37,12 +37,9 @@ class Reply:
 class Child:
     """A Python process that does one job after another.
 
-    Parameters
-    ----------
-    program : str
-        Python code, which is run with the parent's `sys.path`. It reads jobs and `STOP` from standard input and
-        writes messages, pairs of a name and arguments, to standard output; `ANSWER` ends a job. All are pickled. It
-        ends when its input ends.
+    Its program is run with the parent's `sys.path`. It reads jobs and `STOP` from standard input and writes messages,
+    pairs of a name and arguments, to standard output; `ANSWER` ends a job. All are pickled. It ends when its input
+    ends.
     """
 
     def __init__(self, program: str) -> None:
@@ -65,16 +62,9 @@ class Child:
     def run(self, job: object, receive: Receive, stop: Callable[[], bool]) -> tuple[list[Any], Exit]:
         """Do a job; return its answer, a list that is empty if the child has ended without one, and how it ended.
 
-        Parameters
-        ----------
-        job : object
-            Pickled for the child.
-        receive : callable
-            Called with every message but the answer, in another thread. Its exceptions are raised here. A child that
-            asks (`ASK`) is sent what this returns, as a `Reply`.
-        stop : callable
-            Whether to stop; called about twenty times a second. The child is then asked to stop, and killed together
-            with its own children if it does not.
+        `receive` is called with every message but the answer, in another thread. Its exceptions are raised here. A
+        child that asks (`ASK`) is sent what it returns, as a `Reply`. `stop` is called about twenty times a second;
+        when it returns True, the child is asked to stop, and killed together with its own children if it does not.
         """
         self.jobs += 1
         self._printed.seek(0)  # the child's stderr has the same position in the file
@@ -157,14 +147,7 @@ _lock = threading.Lock()
 def child_for(kind: object, program: str, *, new: bool = False) -> Iterator[Child]:
     """Yield a child for one job; it is kept for the next job of the same kind, unless the block raises an exception.
 
-    Parameters
-    ----------
-    kind : hashable
-        Jobs of one kind may run in the same process.
-    program : str
-        See `Child`.
-    new : bool
-        Start a process even if one is waiting.
+    With `new`, a process is started even if one is waiting.
     """
     with _lock:
         child = None if new else _idle.pop(kind, None)

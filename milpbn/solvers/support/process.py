@@ -28,17 +28,11 @@ _LAST_LINE = "\x04 the child has ended \x04"
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child process, or its job, ended.
+    """How a child process, or its job, ended."""
 
-    Attributes
-    ----------
-    code : int
-        Exit status of the process, negative for a signal; 0 if it has finished its job and waits for another.
-    stopped : bool
-        Whether it was asked to stop before it ended by itself.
-    """
-
+    #: Exit status of the process, negative for a signal; 0 if it has finished its job and waits for another.
     code: int
+    #: Whether it was asked to stop before it ended by itself.
     stopped: bool
 
 
@@ -64,37 +58,15 @@ def run_process(
 ) -> Exit:
     """Run a command in a session of its own, so that Ctrl-C in the terminal reaches only this process.
 
-    When `stop` returns True, the child is interrupted (SIGINT), and after `grace` seconds killed together with all its
-    children. It is also killed if an exception ends this function.
-
-    Parameters
-    ----------
-    command : sequence of str
-        Program and arguments.
-    on_line : callable
-        Called with every line of standard output and error, in another thread. Its exceptions are raised here.
-    stop : callable
-        Whether to stop; called about twenty times a second, in the calling thread.
-    grace : float
-        Seconds between the first interrupt and the kill.
-
-    Returns
-    -------
-    Exit
-
-    Raises
-    ------
-    OSError
-        If the program cannot be started.
+    `on_line` is called with every line of standard output and error, in another thread; its exceptions are raised here.
+    `stop` is called about twenty times a second, in the calling thread. When it returns True, the child is interrupted
+    (SIGINT), and after `grace` seconds killed together with all its children. It is also killed if an exception ends
+    this function. Raises OSError if the program cannot be started.
     """
     output, terminal = _channel()
     try:
         process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=terminal,
-            stderr=terminal,
-            start_new_session=True,
+            command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, start_new_session=True
         )
     except OSError:
         os.close(output)
@@ -270,13 +242,7 @@ def temporary_files(solver: str) -> Iterator[None]:
 
 
 def open_log(path: Path | None) -> contextlib.AbstractContextManager[TextIO | None]:
-    """Open the file for a solver's own log; without a path, return a context that does nothing.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """Open the file for a solver's own log, or raise InputError; without a path, return a context that does nothing."""
     if path is None:
         return contextlib.nullcontext()
     try:

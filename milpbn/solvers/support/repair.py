@@ -13,20 +13,8 @@ def polish(milp: Milp, x: NDArray[np.float64]) -> NDArray[np.float64]:
 
     For a given eta the best tau_m is min(gamma, min_c alpha_{m,c} . eta). Computing it makes the result independent of
     the few digits, or of the scaled integers, of a solver's answer. Columns without objective, such as the order
-    variables, keep their values. The result is exact if no row has two of the moved columns, as in every formulation of
-    this project.
-
-    Parameters
-    ----------
-    milp : Milp
-        The MILP, with n columns.
-    x : float64 array, shape (n,)
-        A point that is feasible up to rounding.
-
-    Returns
-    -------
-    float64 array, shape (n,)
-        The new point.
+    variables, keep their values. The result, shape (n,), is exact if no row has two of the moved columns, as in every
+    formulation of this project. The given point, shape (n,), is feasible up to rounding.
     """
     y = np.clip(np.where(milp.integer, np.round(x), x), milp.lower, milp.upper)
     moved = np.flatnonzero(~milp.integer & (milp.c != 0))

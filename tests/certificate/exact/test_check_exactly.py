@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import itertools
 import math
+import random
 import sys
 from dataclasses import replace
 from fractions import Fraction
@@ -13,6 +14,7 @@ from pathlib import Path
 import mpmath
 import numpy as np
 import pytest
+from campaign.forge import change_arrays
 from click.testing import CliRunner
 from running import heavy_enough, listed, optimum, random_constraints, random_data
 
@@ -162,7 +164,11 @@ def test_maxima_are_those_of_enumeration(seed: int) -> None:
         assert heaviest(problem.parent_sets, weights, allowed, edges, wanted) == most
 
 
-@pytest.mark.parametrize("seed", range(25))
+#: Without 22 and 23, whose certificates alone take longer than all others together.
+HONEST = [seed for seed in range(27) if seed not in (22, 23)]
+
+
+@pytest.mark.parametrize("seed", HONEST)
 def test_honest_certificates_pass_and_what_they_prove_holds(seed: int, tmp_path: Path) -> None:
     case = make_case(seed)
     _, data, score, rules = case
@@ -178,46 +184,13 @@ def test_honest_certificates_pass_and_what_they_prove_holds(seed: int, tmp_path:
     assert check(None, tmp_path / "c.npz", data)[1] == bound
 
 
-def forged(rng: np.random.Generator, arrays):
-    """Make up to three changes to the arrays: random ones, and those that a forger would make."""
-    out = {name: values.copy() for name, values in arrays.items()}
-    for _ in range(rng.integers(0, 4)):
-        name = str(rng.choice(list(out)))
-        values = out[name]
-        what = rng.integers(8)
-        if what == 0:
-            out["branches"], out["leaf_node"] = out["branches"][:0], out["leaf_node"][:1] * 0
-        elif what == 1 and out["deletion_size"].size:
-            group = int(rng.integers(len(out["deletion_size"])))
-            out["deletion_size"][group] += 1
-            place = int(out["deletion_size"][:group].sum())
-            out["deleted"] = np.insert(out["deleted"], min(place, len(out["deleted"])), rng.integers(30))
-        elif what == 2 and len(out["row_limit"]):
-            out["row_limit"][rng.integers(len(out["row_limit"]))] = rng.integers(-2, 2)
-        elif what == 3:
-            width = out["row_members"].shape[1] + int(rng.integers(0, 2))
-            out["row_members"] = rng.random((len(out["row_limit"]), width)) < 0.5
-        elif what == 4 and out["branches"].size:
-            out["branches"][rng.integers(len(out["branches"])), 1:4] = rng.integers(0, [4, 5, 5])
-        elif not values.size:
-            continue
-        elif what == 5:
-            out[name] = np.delete(values, rng.integers(len(values)), axis=0)
-        elif what == 6:
-            out[name] = rng.permutation(values)
-        elif values.dtype.kind == "f":
-            values[rng.integers(len(values))] = rng.choice([0.0, -1.0, 1e-300, 1e300, np.inf, np.nan, 1.0])
-        else:
-            values.flat[rng.integers(values.size)] = rng.choice([0, 1, 2, -1, 2**31 - 1, rng.integers(40)])
-    return out
-
-
 def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
     """Return how many forged certificates were tried, were false, and were verified; no false one may be verified."""
     tried = false = accepted = 0
     for seed in seeds:
         case = make_case(seed)
         rng, data, score, rules = case
+        draw = random.Random(seed)
         path = folder / "c.npz"
         result = proved(case, path)
         if result is None:
@@ -251,7 +224,7 @@ def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
             if rng.random() < 0.1:
                 claim["objective"] += float(rng.choice([1e-3, -1e-3, 1.0])) * max(1.0, abs(float(z)))
                 lies = True
-            save_certificate(path, header, forged(rng, arrays))
+            save_certificate(path, header, change_arrays(draw, arrays, (0, 1, 2, 3)))
             tried, false = tried + 1, false + lies
             try:
                 check(claim, path, data)

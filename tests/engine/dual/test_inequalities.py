@@ -13,8 +13,8 @@ from milpbn import solve
 from milpbn.certificate.format import load_proof
 from milpbn.certificate.records import CLUSTER, Inequalities
 from milpbn.certificate.verify.check import verify
-from milpbn.certificate.verify.rows import Rows
 from milpbn.certificate.verify.space import space_of
+from milpbn.certificate.verify.tree import Rows
 from milpbn.engine.dual.frank_wolfe import take_compiled_steps, take_steps
 from milpbn.engine.dual.inequalities import add_row, add_terms, child_limits, lower, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
+from backend_cases import without_rows
 from running import random_data
 
 import milpbn
 from milpbn.errors import SolverError
 from milpbn.milp.milp import Milp
-from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
+from milpbn.solvers.base import IgnoredEvents, MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.highs import HighsSolver
 from milpbn.solvers.support import canary
 from milpbn.solvers.support.repair import polish
@@ -28,7 +30,7 @@ HONEST = HighsSolver.solve_here  # in this process
 
 
 class Relay:
-    """Passes on the answers of an honest solver, except for those that a subclass overrides."""
+    """Passes on the answers of an honest solver, some of them changed."""
 
     def __init__(self, events: MilpEvents, **changed) -> None:
         self.events, self.changed = events, changed
@@ -60,7 +62,12 @@ def late_low_bound(milp, start, settings, events) -> Outcome:
 def false_optimum(milp, start, settings, events) -> Outcome:
     """Call a point that is worse than the start optimal, without a bound."""
     worst = {}
-    honest(_reversed(milp), None, settings, Relay(Nobody(), point=lambda x, z: worst.update(x=x) or (x, z)))
+    honest(
+        _reversed(milp),
+        None,
+        settings,
+        Relay(IgnoredEvents(), point=lambda x, z: worst.update(x=x) or (x, z)),
+    )
     events.point(polish(milp, worst["x"]), "liar")
     return Outcome(finished=True)
 
@@ -88,20 +95,7 @@ def wrong_tau(milp, start, settings, events) -> Outcome:
 
 def cyclic_point(milp, start, settings, events) -> Outcome:
     """Return the best point of the MILP without the rows that exclude cycles."""
-    rows = [r for r, name in enumerate(milp.row_names) if not name.startswith("a_")]
-    free = Milp(
-        milp.c,
-        milp.constant,
-        milp.A[rows],
-        milp.row_lower[rows],
-        milp.row_upper[rows],
-        milp.lower,
-        milp.upper,
-        milp.integer,
-        milp.column_names,
-        [milp.row_names[r] for r in rows],
-    )
-    return honest(free, None, settings, events)
+    return honest(without_rows(milp, "a_"), None, settings, events)
 
 
 def nan_point(milp, start, settings, events) -> Outcome:
@@ -132,24 +126,8 @@ LIES = {
 }
 
 
-class Nobody:
-    def point(self, x, source, objective=None) -> None:
-        pass
-
-    def bound(self, value) -> None:
-        pass
-
-    def nodes(self, count) -> None:
-        pass
-
-    def stopping(self) -> bool:
-        return False
-
-
 def _reversed(milp: Milp) -> Milp:
     """The program whose optimum is the worst choice of parent sets by their margins' rows."""
-    from dataclasses import replace
-
     c = np.where(milp.integer, -1.0 - np.arange(milp.n_columns) % 7, 0.0)
     return replace(milp, c=c, lower=np.where(milp.integer, milp.lower, np.maximum(milp.lower, -1e3)))
 
@@ -276,7 +254,7 @@ def test_cpsats_faulty_presolve_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(canary, "SECONDS", 120.0)
     canary.passed(backend)  # not in the child process, which does not see the option
     with pytest.raises(SolverError, match=r"exceeds 0\.36\d*, but one reaches 0\.82"):
-        canary.examine(backend, solve, Settings(), Nobody())
+        canary.examine(backend, solve, Settings(), IgnoredEvents())
 
 
 def test_backends_in_child_processes_are_examined_there(data, monkeypatch: pytest.MonkeyPatch) -> None:

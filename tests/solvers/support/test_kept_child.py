@@ -85,6 +85,11 @@ def test_a_crash_in_a_new_child_is_the_solvers_and_shows_no_earlier_output() -> 
         tell("die")
 
 
+def test_an_exception_in_the_child_is_the_solvers_failure() -> None:
+    with pytest.raises(SolverError, match=r"telling failed: KeyError: 'inside'\."):
+        tell("raise")
+
+
 def test_a_child_that_has_stopped_when_asked_is_kept_and_one_that_was_killed_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
