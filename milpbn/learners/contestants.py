@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, require_used
@@ -89,6 +89,15 @@ def check_against(names: Sequence[str], against: str | None) -> None:
         )
 
 
+class ContestOptions(TypedDict, total=False):
+    """The attributes of a `Contest` that may be given by name."""
+
+    score: Mapping[str, Any] | None
+    options: Mapping[str, Mapping[str, Any]] | None
+    control: Control
+    against: str | None
+
+
 @dataclass(frozen=True)
 class Contest:
     """What is compared, and how.
@@ -97,14 +106,14 @@ class Contest:
     ----------
     names : sequence of str
         Margin scores, whose structures are found by exact search, and learners.
-    score : mapping
+    score : mapping, optional
         Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
-    options : mapping of mappings
+    options : mapping of mappings, optional
         For each learner its options; those left out have their defaults.
     control : Control
         Seed, threads, parameters, reports, and the time limit that each learner has for itself.
-    against : str or None
-        The learner to which the others' differences are stated; None for the first.
+    against : str, optional
+        The learner to which the others' differences are stated; by default the first.
 
     Raises
     ------
@@ -113,8 +122,8 @@ class Contest:
     """
 
     names: Sequence[str] = DEFAULT
-    score: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    score: Mapping[str, Any] | None = None
+    options: Mapping[str, Mapping[str, Any]] | None = None
     control: Control = Control()
     against: str | None = None
 
@@ -126,7 +135,11 @@ class Contest:
     @cached_property
     def exact(self) -> dict[str, Score]:
         """The scores whose structures are found by exact search."""
-        return exact_scores(self.names, self.score)
+        return exact_scores(self.names, self.score or {})
+
+    def options_of(self, name: str) -> Mapping[str, Any]:
+        """Return the given options of a learner."""
+        return (self.options or {}).get(name, {})
 
     @property
     def order(self) -> list[str]:
@@ -139,7 +152,7 @@ class Contest:
         `data` is a hash, and `others` are further options by their names on the command line.
         """
         of_learners = {}
-        for name, own in self.options.items():
+        for name, own in (self.options or {}).items():
             kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
             for key, value in own.items():
                 if kinds.get(key) != "output":
@@ -150,7 +163,7 @@ class Contest:
                         of_learners[f"the file of {name}.{key}"] = hashlib.sha256(content).hexdigest()
         return {
             "data": data,
-            "score": self.score,
+            "score": dict(self.score or {}),
             "options": {
                 "--learners": list(self.names),
                 "--seed": self.control.random_state,

@@ -65,22 +65,22 @@ def test_the_time_limit_covers_both(data, monkeypatch) -> None:
     limits = []
 
     class Watched(NaiveBayes):
-        def _fit(self, data, control):
-            limits.append(control.time_limit)
-            return super()._fit(data, control)
+        def _fit(self, data, control, budget):
+            limits.append(budget.left())
+            return super()._fit(data, control, budget)
 
     learn_with_parameters(Watched(), data, Control(time_limit=100.0, parameters="cll"))
     learn_with_parameters(Watched(), data, Control(time_limit=100.0, parameters="ml"))
     learn_with_parameters(Watched(), data, Control(time_limit=100.0))
-    assert limits == [80.0, 100.0, 100.0]
+    assert limits == pytest.approx([80.0, 100.0, 100.0], abs=1.0)
 
 
 def test_an_interrupt_after_learning_keeps_the_parameters(data) -> None:
     learned = []
 
     class Watched(NaiveBayes):
-        def _fit(self, data, control):
-            found = super()._fit(data, control)
+        def _fit(self, data, control, budget):
+            found = super()._fit(data, control, budget)
             learned.append(1)
             return found
 

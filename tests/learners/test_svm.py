@@ -39,7 +39,7 @@ def test_validation_counts_what_a_machine_with_scikit_learns_kernel_classifies_c
     codes[200:220, 1] = UNKNOWN
     data = replace(data, codes=codes, weights=weights)
     fit, held = data.take(np.arange(200)), data.take(np.arange(200, 300))
-    split = ValidationSplit.of(fit, held)
+    split = ValidationSplit(fit.merged, held.merged)
     assert split.fit.n_samples < 200
     pairs = list(product((0.25, 1.0, 4.0), (0.125, 32.0)))
     expected = []
@@ -169,7 +169,7 @@ def test_validation_takes_half_of_the_time(data, monkeypatch):
 
     told: list[float] = []
     report = lambda line: told.append(now) if line.startswith("fitting") else None  # noqa: E731
-    monkeypatch.setattr("milpbn.learners.base.time.monotonic", monotonic)
+    monkeypatch.setattr("milpbn.util.budget.time.monotonic", monotonic)
     learned = Svm().fit(data, Control(time_limit=60.0, report=report))
     assert told == [pytest.approx(30.0, abs=4.0)]
     assert learned.details["tried"] > 0

@@ -31,6 +31,7 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import Pause
 from milpbn.util.compiled import kernel
@@ -50,8 +51,6 @@ class Training:
 
     Attributes
     ----------
-    loss : Loss
-        The loss to minimise.
     epochs : int
         Number of passes over the data; with 0 the result has the initial tables.
     batch_size : int
@@ -68,8 +67,6 @@ class Training:
         Initial tables. ``uniform``: drawn from U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
     smoothing : float
         Laplace constant of ``ml``.
-    dtype : str
-        ``float32`` or ``float64``.
     validation : float
         Share of the samples held out to measure the error during the training; 0 for none.
     averaged_runs : int
@@ -137,8 +134,6 @@ class Trained:
         Error of the result on the held-out samples.
     runs : int
         Number of runs in the mean. A run that was stopped is left out, unless it is the first.
-    stopped_early : bool
-        Whether the time limit or the user ended the training before its last epoch.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -189,22 +184,8 @@ class Epoch(NamedTuple):
 def train_epoch(layout, state, loss, codes, weights, epoch, work):  # type: ignore[no-untyped-def]
     """Make the steps of one epoch, and return the weighted mean loss of its batches, each before its step.
 
-    Parameters
-    ----------
-    layout : Layout
-        Families.
-    state : AdamState
-        Changed in place.
-    loss : Loss
-        The loss.
-    codes : int32 array, shape (M, V)
-        Samples.
-    weights : float64 array, shape (M,)
-        Weights of the samples.
-    epoch : Epoch
-        Batches, random numbers and learning rates.
-    work : Work
-        Buffers for a batch.
+    The `AdamState` is changed in place. The samples are `codes`, int32 array of shape (M, V), with `weights`, float64
+    array of shape (M,).
     """
     M, V = codes.shape
     total = weights.sum()
@@ -232,6 +213,7 @@ def train(
     training: Training,
     control: Control = Control(),  # frozen
     checkpoint: str | None = None,
+    budget: Budget | None = None,
 ) -> Trained:
     """Train the tables of all candidate families and the distributions of the choices (R20, section 3).
 
@@ -241,13 +223,11 @@ def train(
         Training samples without unknown values.
     choices : sequence of sequences of ascending tuples of int, length V
         Candidate parent sets of every variable, the class last; one per variable for a fixed structure.
-    training : Training
-        Loss and settings.
-    control : Control
-        Seed, time limit, reports.
     checkpoint : str, optional
         File to which the state is saved every `CHECKPOINT_SECONDS` and at the end. If it exists, the training continues
         from it. A training in several parts gives the same result as one without interruption, bit by bit.
+    budget : Budget, optional
+        As for `Learner.fit`.
 
     Raises
     ------
@@ -255,7 +235,7 @@ def train(
         If a value has no state, a table is too large, or the checkpoint belongs to another training.
     """
     check_data(data, Prior(training.smoothing))
-    stopping, began = control.watch(), time.monotonic()
+    budget, began = budget or control.budget(), time.monotonic()
     seed = control.random_state
     runner = _first_run(data, choices, training, seed)
     layout, state = runner.layout, runner.state
@@ -276,7 +256,7 @@ def train(
     total = training.averaged_runs * training.epochs
     pause, stopped_early = Pause(CHECKPOINT_SECONDS, CHECKPOINT_SECONDS), False
     for epoch in range(len(history), total):
-        if stopping():
+        if budget.over():
             stopped_early = True
             break
         value = runner.epoch(epoch, seed)

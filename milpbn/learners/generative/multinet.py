@@ -17,6 +17,7 @@ from milpbn.network.cpt import fit_cpts
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +63,7 @@ class Multinet(JointPredictor):
 
 @dataclass(frozen=True, kw_only=True)
 class MultinetLearner(ForestOptions, Learner):
-    """One Chow-Liu tree or forest per class; its edges and their penalty are computed from the rows of the class.
-
-    Attributes
-    ----------
-    smoothing : float
-        Laplace constant a >= 0 of the parameters.
-    """
+    """One Chow-Liu tree or forest per class; its edges and their penalty are computed from the rows of the class."""
 
     name = "multinet"
     is_network = False
@@ -77,7 +72,7 @@ class MultinetLearner(ForestOptions, Learner):
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Learn the networks. The structure of the result is None; its details have the number of edges per class.
 
         Raises
@@ -88,17 +83,16 @@ class MultinetLearner(ForestOptions, Learner):
         check_data(data, Prior(self.smoothing))
         trees: list[Classifier] = []
         stopped = False
-        left = control.clock()
         for c in range(data.n_classes):
             rows = data.take(np.flatnonzero(data.y == c))
             above = np.full(data.n_features, -1, dtype=np.int64)
             if rows.n_samples:
                 features = replace(rows, variables=rows.variables[:-1], codes=rows.X)
-                part = left()
-                if part.time_limit is not None:
-                    part = replace(part, time_limit=part.time_limit / (data.n_classes - c))
+                part = budget.share(1 / (data.n_classes - c))
                 try:
-                    above, grown = self.grow(features, Prior(self.smoothing), part, conditional=False, root=0)
+                    above, grown = self.grow(
+                        features, Prior(self.smoothing), control, part, conditional=False, root=0
+                    )
                     stopped = stopped or grown.get("stopped_early", False)
                 except InputError as error:
                     label = data.variables[-1].states[c]

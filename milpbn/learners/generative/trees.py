@@ -10,6 +10,7 @@ from milpbn.learners.base import Control
 from milpbn.learners.generative.closed_form import ClosedForm, Found
 from milpbn.learners.generative.forests import ForestOptions
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,7 @@ class NaiveBayes(ClosedForm):
     summary = "Naive Bayes: the features are independent given the class."
     reference = "Friedman, Geiger & Goldszmidt 1997, section 2."
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the structure of naive Bayes."""
         return Structure.naive_bayes(data.names), {}
 
@@ -33,9 +34,9 @@ class Tan(ForestOptions, ClosedForm):
     summary = "Tree-augmented naive Bayes: the maximum spanning tree under conditional mutual information."
     reference = "Friedman, Geiger & Goldszmidt 1997; Ihler's slides for the penalties."
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the tree or forest."""
-        above, details = self.grow(data, self.prior, control, conditional=True, root=0)
+        above, details = self.grow(data, self.prior, control, budget, conditional=True, root=0)
         return forest_structure(data, above, conditional=True), details
 
 
@@ -47,7 +48,8 @@ class ChowLiu(ForestOptions, ClosedForm):
     summary = "Chow-Liu tree: the maximum spanning tree under mutual information, over all variables."
     reference = "Chow & Liu 1968; Ihler's slides for the penalties."
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the tree or forest."""
-        above, details = self.grow(data, self.prior, control, conditional=False, root=data.n_variables - 1)
+        label = data.n_variables - 1
+        above, details = self.grow(data, self.prior, control, budget, conditional=False, root=label)
         return forest_structure(data, above, conditional=False), details

@@ -109,9 +109,9 @@ def test_all_classes_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
     grow = MultinetLearner.grow
 
-    def watched(self, data, smoothing, control, **options):
-        limits.append(control.time_limit)
-        return grow(self, data, smoothing, control, **options)
+    def watched(self, data, smoothing, control, budget, **options):
+        limits.append(budget.left())
+        return grow(self, data, smoothing, control, budget, **options)
 
     monkeypatch.setattr(MultinetLearner, "grow", watched)
     data = random_data(6, n_features=3, n_samples=60, n_classes=3)
