@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.experiments.base import Method, MethodInput
-from milpbn.experiments.figures import Figures
+from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.protocol import FOLDS
 from milpbn.learners import peers
 from milpbn.learners.base import Control
 from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle
-from milpbn.learners.svm_machine import calibrated, indicators
+from milpbn.learners.svm_machine import SvmClassifier, calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +37,14 @@ class SupportVectors(Method):
         train, test = given.part.train, given.part.test
         grid = grid_from_the_middle(train.n_features, self.sigmas, self.costs)
         control = Control(random_state=given.seed, n_jobs=given.threads)
-        (sigma, cost), details = choose_pair(given.part.validation(given.seed), grid, control)
+        parts = given.part.validation(given.seed)
+        (sigma, cost), details = choose_pair(parts, grid, control, control.budget())
         model = calibrated(
             train, sigma, cost, given.seed, method=self.calibration, folds=self.calibration_folds
         )
-        machine = model.calibrated_classifiers_[0].estimator
-        rows = indicators(test)
-        figures = Figures.of(machine.predict(rows), model.predict_proba(rows), test.y)
+        predictor = SvmClassifier(train.variables, model.calibrated_classifiers_[0].estimator, model)
         return {
-            "figures": figures.to_dict(),
+            "figures": Figures.of(predictor, test).to_dict(),
             "choice": {
                 "sigma": sigma,
                 "cost": cost,
@@ -89,8 +87,6 @@ class Boosting(Method):
 def _figures(given: MethodInput, peer: peers.Peer) -> dict[str, Any]:
     """Return the figures of a peer on the test rows, and its details."""
     learned = peer.fit(given.part.train, Control(random_state=given.seed, n_jobs=given.threads))
-    predictor, test = learned.predictor, given.part.test
-    assert isinstance(predictor, peers.PeerClassifier)
-    figures = Figures.of(predictor.predict_codes(test), predictor.predict_proba(test), test.y)
+    figures = Figures.of(learned.predictor, given.part.test)
     choice = {key: value for key, value in learned.details.items() if key not in ("rows", "stopped_early")}
     return {"figures": figures.to_dict(), "choice": choice}

@@ -56,12 +56,8 @@ def training_and_test_rows(
 
     Parameters
     ----------
-    source : Table
-        The data.
     test_share : float, optional
         Share of the rows to test on, at least 0 (no test rows) and less than 1; by default `TEST_SHARE`.
-    random_state : int
-        Seed of the split.
 
     Raises
     ------

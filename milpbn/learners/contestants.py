@@ -28,11 +28,7 @@ OF_GAMMA = ("p", "gamma")
 def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
     """Refuse names that are neither margin scores nor learners, and options that cannot be used.
 
-    Raises
-    ------
-    InputError
-        If a name is unknown; if options are given for a learner that is not compared; or if an option is unknown, out
-        of range or without effect. The sentence says which.
+    These are options for a learner that is not compared, and those that are unknown, out of range or without effect.
     """
     for name in names:
         if name not in margin_scores() and name not in LEARNERS:
@@ -58,13 +54,7 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
 
 
 def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
-    """Return the scores among some names, each with the attributes that apply to it.
-
-    Raises
-    ------
-    InputError
-        If an attribute is out of range, or applies to none of the scores.
-    """
+    """Return the scores among some names, each with the attributes that apply to it; refuse others."""
     exact = [name for name in names if name in margin_scores()]
     those = [name for name in margin_scores() if find_score(name).takes("gamma")]
     for key in OF_GAMMA:
@@ -115,10 +105,7 @@ class Contest:
     against : str, optional
         The learner to which the others' differences are stated; by default the first.
 
-    Raises
-    ------
-    InputError
-        See `check_names`, `check_against` and `exact_scores`.
+    `check_names`, `check_against` and `exact_scores` say what is refused.
     """
 
     names: Sequence[str] = DEFAULT

@@ -60,8 +60,7 @@ class FinishedRows:
     Raises
     ------
     InputError
-        If the file is not a checkpoint of a comparison with the same data and options by the same version, or if it
-        must exist and does not.
+        If the file is not a checkpoint of such a comparison by the same version, or if it must exist and does not.
     """
 
     def __init__(

@@ -41,13 +41,7 @@ LEARNERS = {
 
 
 def get_learner(name: str) -> type[Learner]:
-    """Return the class of a learner, whose fields are the options.
-
-    Raises
-    ------
-    InputError
-        If there is no learner of that name; the sentence lists the names.
-    """
+    """Return the class of a learner, whose fields are the options; InputError lists the names if there is none."""
     if name not in LEARNERS:
         raise InputError(f"There is no learner {name!r}; choose one of {', '.join(LEARNERS)}.")
     module, attribute = LEARNERS[name].split(":")

@@ -191,13 +191,9 @@ class ValidationSplit:
 def squared_distances(split: ValidationSplit) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     """Return |x - x'|^2 of indicators, between training samples, and from held-out to training samples.
 
-    They are integers: two for each feature with different states, and one where the held-out sample's value has no
-    state. All sigmas and costs share them, so a process keeps those of the last splits.
-
-    Returns
-    -------
-    two uint16 arrays
-        Shapes (M, M) and (H, M) with M training and H held-out samples.
+    They are integers, in uint16 arrays of shapes (M, M) and (H, M) with M training and H held-out samples: two for each
+    feature with different states, and one where the held-out sample's value has no state. All sigmas and costs share
+    them, so a process keeps those of the last splits.
     """
     fit = indicators(split.fit).toarray().astype(np.float32)
 
@@ -219,14 +215,8 @@ def choose_pair(
 ) -> tuple[tuple[float, float], dict[str, Any]]:
     """Return the pair (sigma, C) with the best accuracy on held-out rows, and details of the search.
 
-    Parameters
-    ----------
-    parts : sequence of (Dataset, Dataset)
-        Training and held-out samples of each split, such as those of `milpbn.trials.parts.validation_datasets`.
-    grid : sequence of (float, float)
-        The pairs. Of equally accurate ones, the first is chosen.
-    budget : Budget
-        That of the search. Only pairs that were tried on all parts are compared.
+    The parts are training and held-out samples. Only pairs that were tried on all of them within the budget are
+    compared; of equally accurate ones, the first in the grid is chosen.
     """
     total = sum(float(held.weights.sum()) for _, held in parts)
     best = grid[0]

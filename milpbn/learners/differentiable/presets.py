@@ -31,22 +31,17 @@ class Hyperparameters:
 
 def search_one(count: int = 500, random_state: int = 0) -> list[Hyperparameters]:
     """Return the points of random search (I): log10 lambda ~ U(0, 3), log10 gamma ~ U(-1, 2), eta ~ U(1, 20)."""
-    rng = np.random.default_rng([random_state, 1])
+    draw = np.random.default_rng([random_state, 1]).uniform
     return [
-        Hyperparameters(
-            float(10 ** rng.uniform(0, 3)), float(10 ** rng.uniform(-1, 2)), float(rng.uniform(1, 20))
-        )
+        Hyperparameters(float(10 ** draw(0, 3)), float(10 ** draw(-1, 2)), float(draw(1, 20)))
         for _ in range(count)
     ]
 
 
 def search_two(count: int = 100, random_state: int = 0) -> list[Hyperparameters]:
     """Return the points of random search (II): log10 lambda ~ U(1, 3), log10 gamma ~ U(-1, 2), eta = 10."""
-    rng = np.random.default_rng([random_state, 2])
-    return [
-        Hyperparameters(float(10 ** rng.uniform(1, 3)), float(10 ** rng.uniform(-1, 2)), 10.0)
-        for _ in range(count)
-    ]
+    draw = np.random.default_rng([random_state, 2]).uniform
+    return [Hyperparameters(float(10 ** draw(1, 3)), float(10 ** draw(-1, 2)), 10.0) for _ in range(count)]
 
 
 def structures(family: str) -> list[DifferentiableTan]:
@@ -86,16 +81,7 @@ def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[Di
     """Yield all runs of R20 for one kind of structures: all combinations of hyperparameters, structure and rate.
 
     The hyperparameters come from search (II) for the kinds with many structures (random, subset, heuristic), and from
-    search (I) for the others.
-
-    Parameters
-    ----------
-    family : str
-        See `structures`.
-    batch_size : int
-        See `BATCH_SIZES`.
-    random_state : int
-        Seed of the random search.
+    search (I) for the others. `structures` has the kinds, `BATCH_SIZES` the batch sizes of R20.
     """
     many = family in ("random", "subset", "heuristic")
     search = search_two(random_state=random_state) if many else search_one(random_state=random_state)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.differentiable.adam import AdamState, adam_step, initial_state
-from milpbn.learners.differentiable.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from milpbn.learners.differentiable.checkpoints import load_checkpoint, save_checkpoint
 from milpbn.learners.differentiable.gradients import batch_gradients, make_work
 from milpbn.learners.differentiable.layout import (
     Choices,
@@ -219,8 +221,6 @@ def train(
 
     Parameters
     ----------
-    data : Dataset
-        Training samples without unknown values.
     choices : sequence of sequences of ascending tuples of int, length V
         Candidate parent sets of every variable, the class last; one per variable for a fixed structure.
     checkpoint : str, optional
@@ -239,9 +239,8 @@ def train(
     seed = control.random_state
     runner = _first_run(data, choices, training, seed)
     layout, state = runner.layout, runner.state
-    run = fingerprint(
-        [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
-    )
+    about = [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
+    run = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     history = []
     if checkpoint is not None:
         history = load_checkpoint(checkpoint, run, runner.arrays)
@@ -270,7 +269,8 @@ def train(
             with pause.after():
                 save()
     save()
-    tables, phi = runner.answer(len(history))
+    finished = len(history) // max(1, training.epochs)
+    tables, phi = runner.answer(finished)
     chosen = most_probable(layout, phi)
     return Trained(
         parents=tuple(sets[n] for sets, n in zip(choices, chosen, strict=True)),
@@ -278,7 +278,7 @@ def train(
         phi=phi,
         history=history,
         error=runner.held_out_error(tables, phi) if history else None,
-        runs=max(1, runner.finished(len(history))),
+        runs=max(1, finished),
         stopped_early=stopped_early,
     )
 
@@ -336,13 +336,8 @@ class _Runner:
             self.sums["phi_sum"] += self.state.phi
         return value
 
-    def finished(self, done: int) -> int:
-        """Return the number of runs that are finished after `done` epochs."""
-        return done // max(1, self.training.epochs)
-
-    def answer(self, done: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-        """Return Theta and Phi after `done` epochs: the means over finished runs, or those of the only run."""
-        finished = self.finished(done)
+    def answer(self, finished: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+        """Return Theta and Phi: the means over the finished runs, or those of the only run."""
         if not self.sums or not finished:
             return self.state.theta, self.state.phi
         return self.sums["theta_sum"] / finished, self.sums["phi_sum"] / finished
