@@ -79,20 +79,12 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return tags
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Check training data, set `classes_`, and return them as a table of rows with positive weight.
-
-        Raises
-        ------
-        ValueError
-            If the data are unusable, or there is one class only.
-        """
-        if self.absent_columns not in ABSENT:
-            raise InputError(
-                f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
-            )
+        """Check training data, set `classes_`, and return them as a table of rows with positive weight."""
         policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
-        if self.missing not in policies:
-            raise InputError(f"missing must be one of {', '.join(policies)}; got {shorten(self.missing)}.")
+        for option, words in (("absent_columns", ABSENT), ("missing", policies)):
+            given = getattr(self, option)
+            if given not in words:
+                raise InputError(f"{option} must be one of {', '.join(words)}; got {shorten(given)}.")
         allow_missing = self.missing in ALLOWING
         asked = {"drop": self.drop, "features": self.features}
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
@@ -220,12 +212,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return self.classifier_.predict_log_joint(data)[:, self._class_states]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        """Return the logarithms of the class probabilities; X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -238,12 +225,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return self.classifier_.predict_log_posterior(data)[:, self._class_states]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        """Return class probabilities; X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -255,10 +237,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each sample; ties go to the first class.
 
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -271,10 +250,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-likelihood of every sample: the class and missing features are summed over.
 
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        X is as for `predict_joint_log_proba`.
 
         Returns
         -------

@@ -73,7 +73,7 @@ class DifferentiableTANClassifier(LearntClassifier):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any) -> DifferentiableTANClassifier:
-        """Learn from training data.
+        """Learn from training data, and return the fitted classifier itself.
 
         Parameters
         ----------
@@ -81,11 +81,6 @@ class DifferentiableTANClassifier(LearntClassifier):
             Features.
         y : array-like, shape (M,)
             Class labels of any type.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
 
         Raises
         ------

@@ -43,13 +43,7 @@ def options_of(model: Any, on_change: Callable[..., Any] | None) -> Options:
 
 
 def choices_of(model: Any) -> Choices:
-    """Return what validation chooses.
-
-    Raises
-    ------
-    InputError
-        If the parameters contradict one another.
-    """
+    """Return what validation chooses; parameters that contradict one another raise InputError."""
     choices = Choices(
         _is_cv(model.p),
         _is_cv(model.max_parents),

@@ -20,16 +20,9 @@ from milpbn.trials.judged import Judged
 
 @dataclass(frozen=True, kw_only=True)
 class Budgets:
-    """Seconds of the searches.
+    """Seconds of the searches: of each trial of the selection of p and max_parents, and of the final search.
 
-    Attributes
-    ----------
-    selection : float
-        Of each trial of the selection of p and max_parents.
-    final : float
-        Of the search with the chosen values.
-    recipe : float
-        Of a recipe: its selection, the final search and the fit of the parameters together.
+    Those of a recipe are for its selection, the final search and the fit of the parameters together.
     """
 
     selection: float

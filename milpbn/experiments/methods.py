@@ -50,15 +50,10 @@ METHODS: dict[str, Callable[[Budgets], Method]] = {
 
 
 def method(name: str, budgets: Budgets, n_classes: int) -> Method:
-    """Return a method by its name.
+    """Return a method by its name; InputError if there is none.
 
     With two classes, SM and SBM are the same problem (P12, section 5), so that ``sbm`` is the method ``sm``, and
     nothing is computed twice.
-
-    Raises
-    ------
-    InputError
-        If there is no such method.
     """
     if name not in METHODS:
         raise InputError(f"There is no method {name!r}; choose from {', '.join(METHODS)}.")

@@ -199,11 +199,6 @@ def run_plan(
     compiling : callable
         Called with the number of kernels compiled so far, and the number to compile, before the first search with a
         time limit.
-
-    Raises
-    ------
-    SolverError
-        If a process dies.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):

@@ -108,8 +108,6 @@ class Appraisal:
     ----------
     options : mapping
         The given options of the learner; the others have their defaults.
-    data : DataSummary
-        Summary of the training data.
     training, test : float or None
         Share of the weight of the training and test rows that is classified correctly; None without test rows, or if
         the time limit ended before the rows were classified.
@@ -187,8 +185,6 @@ def appraise(
     ----------
     learner : type of Learner
         The class of the learner; `milpbn.learners.registry.get_learner` finds it by name.
-    train : Dataset
-        Training data.
     test : Dataset, optional
         Test rows, encoded with the training data's variables.
     options : mapping, optional

@@ -96,11 +96,6 @@ class Peer(Learner):
         """Fit the model, in a process that can be killed if there are more than `UNSTOPPABLE_ROWS` rows.
 
         If the fit has to be stopped, the model is fitted to `milpbn.learners.svm.LATE_ROWS` of the rows instead.
-
-        Raises
-        ------
-        InputError
-            If there is one class only.
         """
         if len(np.unique(data.y)) < 2:
             raise InputError(

@@ -64,13 +64,7 @@ class Svm(Learner):
                 raise InputError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g}, got {value}.")
 
     def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
-        """Choose the parameters and fit on all rows, or on `LATE_ROWS` of them if the fit has to be stopped.
-
-        Raises
-        ------
-        InputError
-            If there is only one class, or too few rows for validation.
-        """
+        """Choose the parameters and fit on all rows, or on `LATE_ROWS` of them if the fit has to be stopped."""
         if len(np.unique(data.y)) < 2:
             raise InputError(
                 f"The data {data.name!r} have rows of one class only; an SVM needs at least two classes."

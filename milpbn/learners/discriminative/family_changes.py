@@ -136,13 +136,7 @@ class FamilyChanges:
         return logits
 
     def changes(self, families: Sequence[Family]) -> Changes:
-        """Return the tables of some families; column k belongs to ``families[k]``.
-
-        Raises
-        ------
-        InputError
-            If the tables do not fit into the machine's memory.
-        """
+        """Return the tables of some families; column k belongs to ``families[k]``."""
         tables = self._tables(families, change=True)
         return Changes(tables, table_spreads(tables))
 

@@ -72,11 +72,7 @@ class ClosedForm(Learner):
 def check_data(data: Dataset, prior: Prior) -> None:
     """Refuse data and priors that the parameters cannot be fitted with, before a long search begins.
 
-    Raises
-    ------
-    InputError
-        If `data` is not a `Dataset`, a value has no state, the smoothing is negative or not finite, or the prior's
-        mean is unknown.
+    Every value needs a state, the smoothing must be finite and not negative, and the prior's mean must be known.
     """
     require_dataset(data)
     fit_cpts(data, Structure.empty(data.names), *prior)

@@ -50,13 +50,7 @@ class Decomposable(ClosedForm):
         return self.with_parameters(data, structure, details, {"name": "naive-bayes"})
 
     def spec(self, max_parents: int | None = None) -> Score:
-        """Return the score with all options.
-
-        Raises
-        ------
-        InputError
-            If it is not a generative score, or an option is out of range.
-        """
+        """Return the score with all options; InputError if it is not generative, or an option is out of range."""
         score = Score(
             name=self.score,
             max_parents=self.max_parents if max_parents is None else max_parents,
@@ -90,12 +84,8 @@ class Decomposable(ClosedForm):
 def problem_of(data: Dataset, score: Score, control: Control, budget: Budget) -> Problem:
     """Return the problem with the candidate sets of all variables and their local scores.
 
-    Raises
-    ------
-    NoIncumbentError
-        If the time limit ends before all scores are computed.
-    InputError
-        If there are too many candidate sets for the machine's memory.
+    NoIncumbentError says that the time ended before all scores were computed, InputError that the candidate sets do not
+    fit into the machine's memory.
     """
     control.report(
         f"scoring the parent sets of {data.n_variables} variables, max_parents {score.max_parents}"

@@ -24,13 +24,8 @@ from milpbn.util.budget import Budget
 class Multinet(JointPredictor):
     """One network of the features per class, and the probabilities of the classes.
 
-    Attributes
-    ----------
-    networks : tuple of Classifier, length C
-        The network of each class, fitted on the rows of the class. The class variable has no arcs in it, and its table
-        is not used.
-    log_prior : float64 array, shape (C,)
-        log P(c) in nats.
+    The network of each class is fitted on the rows of the class. The class variable has no arcs in it, and its table is
+    not used. `log_prior`, float64 array of shape (C,), has log P(c) in nats.
     """
 
     networks: tuple[Classifier, ...]
@@ -73,13 +68,7 @@ class MultinetLearner(ForestOptions, Learner):
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
 
     def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
-        """Learn the networks. The structure of the result is None; its details have the number of edges per class.
-
-        Raises
-        ------
-        InputError
-            If a class has too few rows for the penalty; for other reasons see `Learner.fit`.
-        """
+        """Learn the networks. The structure of the result is None; its details have the number of edges per class."""
         check_data(data, Prior(self.smoothing))
         trees: list[Classifier] = []
         stopped = False
