@@ -29,7 +29,7 @@ QUICK = (
     "learners/discriminative/test_family_changes",
     "learners/generative/test_decomposable",
     "learners/generative/test_multinet",
-    "learners/generative/test_trees",
+    "learners/generative/test_forests_trees",
     "learners/test_appraisal",
     "milp/test_sample_rows",
     "milp/files/test_dialects",

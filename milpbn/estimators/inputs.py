@@ -102,11 +102,6 @@ def in_pandas(X: Any) -> Any:
     return frame if frame is X else frame.drop(columns=frame.attrs.get(DECLARED_INDEX, []))
 
 
-def has_columns(X: Any) -> bool:
-    """Return whether X is a table whose columns may be of any type, not an array of numbers or objects."""
-    return hasattr(X, "columns")
-
-
 def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> None:
     """Refuse missing values, unless they are allowed, and infinite ones with scikit-learn's sentences."""
     named = {"estimator_name": type(estimator).__name__, "input_name": "X"}

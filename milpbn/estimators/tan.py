@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from milpbn.estimators.learnt import WeightedClassifier
 from milpbn.estimators.parameters import estimator
-from milpbn.learners.generative.trees import Tan
+from milpbn.learners.generative.forests import Tan
 
 
 @estimator

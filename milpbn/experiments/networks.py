@@ -17,7 +17,7 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.learners.base import Control
 from milpbn.learners.generative.closed_form import ClosedForm
-from milpbn.learners.generative.trees import NaiveBayes, Tan
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.registry import find_score
 from milpbn.problem.scores.spec import P_GRID, Score

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 #: Name of each learner, and its module and class within `milpbn.learners`.
 LEARNERS = {
-    "naive-bayes": "generative.trees:NaiveBayes",
-    "chow-liu": "generative.trees:ChowLiu",
-    "tan": "generative.trees:Tan",
+    "naive-bayes": "generative.forests:NaiveBayes",
+    "chow-liu": "generative.forests:ChowLiu",
+    "tan": "generative.forests:Tan",
     "multinet": "generative.multinet:MultinetLearner",
     "exact": "generative.exact:Exact",
     "all-orders": "generative.orders:AllOrders",

@@ -12,8 +12,8 @@ from milpbn.errors import InputError
 from milpbn.learners.appraisal import appraise
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.learners.generative.multinet import MultinetLearner
-from milpbn.learners.generative.trees import NaiveBayes, Tan
 from milpbn.learners.parameters import learn_with_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import Svm

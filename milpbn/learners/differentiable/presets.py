@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -59,17 +60,15 @@ def structures(family: str) -> list[DifferentiableTan]:
         If there is no such kind.
     """
     base = DifferentiableTan(epochs=EPOCHS)
-    orderings = range(ORDERINGS)
+    drawn = {
+        "random": product((base.k,), range(ORDERINGS), range(RANDOM_SELECTIONS)),
+        "subset": product(SUBSET_K, range(ORDERINGS), range(SUBSET_SELECTIONS)),
+        "all": product((base.k,), range(ORDERINGS), (base.selection,)),
+    }
+    if family in drawn:
+        return [replace(base, structure=family, k=k, ordering=o, selection=s) for k, o, s in drawn[family]]
     if family in ("naive-bayes", "chow-liu"):
         return [replace(base, structure=family)]
-    if family == "all":
-        return [replace(base, structure="all", ordering=o) for o in orderings]
-    if family == "random":
-        numbers = [(o, s) for o in orderings for s in range(RANDOM_SELECTIONS)]
-        return [replace(base, structure="random", ordering=o, selection=s) for o, s in numbers]
-    if family == "subset":
-        triples = [(k, o, s) for k in SUBSET_K for o in orderings for s in range(SUBSET_SELECTIONS)]
-        return [replace(base, structure="subset", k=k, ordering=o, selection=s) for k, o, s in triples]
     if family == "heuristic":
         return [replace(base, structure=f"heuristic-{letter}", k=k) for letter in "abc" for k in HEURISTIC_K]
     raise InputError(
@@ -88,11 +87,4 @@ def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[Di
     for found in search:
         for learner in structures(family):
             for rate in LEARNING_RATES:
-                yield replace(
-                    learner,
-                    lambda_=found.lambda_,
-                    gamma=found.gamma,
-                    eta=found.eta,
-                    batch_size=batch_size,
-                    learning_rate=rate,
-                )
+                yield replace(learner, **vars(found), batch_size=batch_size, learning_rate=rate)

@@ -1,4 +1,4 @@
-"""Trees and forests: a maximum spanning tree, and the choice of the edges that are kept.
+"""Naive Bayes, tree-augmented naive Bayes (TAN), Chow-Liu tree, and forests: the choice of the edges that are kept.
 
 With a constant penalty per parameter, the best forest is the maximum spanning tree without the edges whose weight is
 not positive (Ihler's slides). The penalty of AICc depends on the number of all parameters; see
@@ -26,9 +26,10 @@ from milpbn.heuristics.spanning import (
 )
 from milpbn.learners.base import Control, setting
 from milpbn.learners.generative.aicc_forest import aicc_forest
-from milpbn.learners.generative.closed_form import hold_out
+from milpbn.learners.generative.closed_form import ClosedForm, Found, hold_out
 from milpbn.network.cpt import Cpt, fit_cpts
 from milpbn.network.prior import Prior
+from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
 
@@ -134,3 +135,45 @@ class ForestOptions:
             count = _held_out_edges(fit, held, conditional, root, prior)
             above[_by_falling_weight(terms.gain, above)[count:]] = -1
         return above, {"edges": int(np.count_nonzero(above >= 0))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaiveBayes(ClosedForm):
+    """Naive Bayes with Laplace-smoothed maximum-likelihood parameters."""
+
+    name = "naive-bayes"
+    summary = "Naive Bayes: the features are independent given the class."
+    reference = "Friedman, Geiger & Goldszmidt 1997, section 2."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the structure of naive Bayes."""
+        return Structure.naive_bayes(data.names), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tan(ForestOptions, ClosedForm):
+    """TAN, or with a penalty a forest; in both cases the class is a parent of every feature."""
+
+    name = "tan"
+    summary = "Tree-augmented naive Bayes: the maximum spanning tree under conditional mutual information."
+    reference = "Friedman, Geiger & Goldszmidt 1997; Ihler's slides for the penalties."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the tree or forest."""
+        above, details = self.grow(data, self.prior, control, budget, conditional=True, root=0)
+        return forest_structure(data, above, conditional=True), details
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChowLiu(ForestOptions, ClosedForm):
+    """The tree over all variables, including the class, with the highest likelihood, or with a penalty a forest."""
+
+    name = "chow-liu"
+    summary = "Chow-Liu tree: the maximum spanning tree under mutual information, over all variables."
+    reference = "Chow & Liu 1968; Ihler's slides for the penalties."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the tree or forest."""
+        label = data.n_variables - 1
+        above, details = self.grow(data, self.prior, control, budget, conditional=False, root=label)
+        return forest_structure(data, above, conditional=False), details

@@ -17,7 +17,6 @@ from milpbn.learners.base import Control, setting
 from milpbn.learners.generative.closed_form import Found
 from milpbn.learners.generative.decomposable import Decomposable, choose_max_parents
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import ParentSet
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
@@ -27,46 +26,32 @@ from milpbn.util.options import check_choice
 Move = tuple[tuple[int, int], ...]
 
 
-class FamilyScores:
-    """Local scores of families under a decomposable score, each computed when it is first needed and then kept."""
-
-    def __init__(self, data: Dataset, score: Score) -> None:
-        merged = data.merged
-        # The counts of a family read columns of codes, which are contiguous in Fortran order.
-        self._data = replace(merged, codes=np.asfortranarray(merged.codes))
-        self._kind = score.kind
-        self._scores: dict[tuple[int, ParentSet], float] = {}
-
-    def __call__(self, variable: int, parents: frozenset[int]) -> float:
-        """Return the local score of a variable with its parents, in nats."""
-        key = variable, tuple(sorted(parents))
-        if key not in self._scores:
-            self._scores[key] = self._kind.family(self._data, *key)[0]
-        return self._scores[key]
-
-
 class Climber:
-    """A structure, and the gain of every change of a single arc.
+    """A structure, and the gain of every change of a single arc. A local score is computed when it is first needed.
 
     Parameters
     ----------
     score : Score
-        Limits of the parent sets (max_parents, class_parents, parent_sets), which the first structure must obey.
+        A decomposable score, and the limits of the parent sets, which the first structure must obey.
     stopping : callable
         Called before the gains of each variable are first computed. When it returns True, the parents of the remaining
         variables stay as they are.
     """
 
     def __init__(
-        self, scores: FamilyScores, score: Score, structure: Structure, stopping: Callable[[], bool]
+        self, data: Dataset, score: Score, structure: Structure, stopping: Callable[[], bool]
     ) -> None:
-        self._scores, self._score = scores, score
+        merged = data.merged
+        # The counts of a family read columns of codes, which are contiguous in Fortran order.
+        self._data = replace(merged, codes=np.asfortranarray(merged.codes))
+        self._score, self._kind = score, score.kind
+        self._scores: dict[tuple[int, frozenset[int]], float] = {}
         self.names = structure.names
         self.parents = [frozenset(p) for p in structure.parents]
         V = len(self.parents)
         #: Gain of adding or deleting the arc from row to column; -inf if the new parent set is not allowed.
         self.toggles = np.full((V, V), -np.inf)
-        self.value = math.fsum(scores(i, p) for i, p in enumerate(self.parents))
+        self.value = math.fsum(self.family(i, p) for i, p in enumerate(self.parents))
         for i in range(V):
             if stopping():
                 break
@@ -77,6 +62,13 @@ class Climber:
         """The current structure."""
         return Structure(self.names, tuple(tuple(p) for p in self.parents))
 
+    def family(self, variable: int, parents: frozenset[int]) -> float:
+        """Return the local score of a variable with its parents, in nats."""
+        key = variable, parents
+        if key not in self._scores:
+            self._scores[key] = self._kind.family(self._data, variable, tuple(sorted(parents)))[0]
+        return self._scores[key]
+
     def _allowed(self, variable: int, parents: frozenset[int]) -> bool:
         c = len(self.parents) - 1
         if len(parents) > (self._score.max_parents if variable < c or self._score.class_parents else 0):
@@ -85,12 +77,12 @@ class Climber:
 
     def _refresh(self, i: int) -> None:
         """Recompute the gains of the arcs into a variable."""
-        now = self._scores(i, self.parents[i])
+        now = self.family(i, self.parents[i])
         for j in range(len(self.parents)):
             other = self.parents[i] ^ {j}
             if j != i:
                 allowed = self._allowed(i, other)
-                self.toggles[j, i] = self._scores(i, other) - now if allowed else -np.inf
+                self.toggles[j, i] = self.family(i, other) - now if allowed else -np.inf
 
     def _ancestors(self) -> NDArray[np.bool_]:
         """Return whether the variable of the column is an ancestor of the variable of the row, bool, shape (V, V)."""
@@ -207,7 +199,7 @@ class HillClimbing(Decomposable):
         def learn(rows: Dataset, max_parents: int, part: Budget) -> Structure:
             nonlocal steps, stopped
             score = self.additive_spec(max_parents)
-            climber = Climber(FamilyScores(rows, score), score, first, part.over)
+            climber = Climber(rows, score, first, part.over)
             found, steps = climb(
                 climber, tabu=self.tabu, patience=self.patience, stopping=part.over, report=control.report
             )

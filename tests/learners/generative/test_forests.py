@@ -14,7 +14,7 @@ from milpbn.heuristics.information import mutual_information
 from milpbn.heuristics.spanning import edge_terms, spanning_tree
 from milpbn.learners.base import Control
 from milpbn.learners.generative import aicc_forest as aicc_module
-from milpbn.learners.generative.trees import ChowLiu, Tan
+from milpbn.learners.generative.forests import ChowLiu, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 

@@ -13,7 +13,7 @@ from running import random_data
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.generative.hill_climbing import Climber, FamilyScores, HillClimbing, climb
+from milpbn.learners.generative.hill_climbing import Climber, HillClimbing, climb
 from milpbn.learners.generative.orders import AllOrders
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.problem.scores.spec import Score
@@ -51,7 +51,7 @@ def test_every_step_is_the_best_of_all_neighbours(parent_sets: str, class_parent
     def value(parents) -> float:
         return oracle.score_structure(data, parents, name)
 
-    climber = Climber(FamilyScores(data, score), score, Structure.naive_bayes(data.names), lambda: False)
+    climber = Climber(data, score, Structure.naive_bayes(data.names), lambda: False)
     steps = 0
     while True:
         now = climber.structure.parents
@@ -102,7 +102,7 @@ def test_tabu_search_leaves_local_optima() -> None:
 def test_tabu_changes_are_made_only_for_a_new_best() -> None:
     data = random_data(4, n_features=4, n_samples=50)
     score = Score(name="mdl", max_parents=2, parent_sets="all")
-    climber = Climber(FamilyScores(data, score), score, Structure.empty(data.names), lambda: False)
+    climber = Climber(data, score, Structure.empty(data.names), lambda: False)
     gain, ((j, i), *_) = climber.best_move((), climber.value)
     pair = frozenset((j, i))
     assert climber.best_move([pair], climber.value)[1] == ((j, i),)  # its score is above the incumbent's
@@ -132,7 +132,7 @@ def test_patience_counts_changes_without_progress() -> None:
     first = Structure.empty(data.names)
 
     def run(patience: int) -> tuple[Structure, int]:
-        climber = Climber(FamilyScores(data, score), score, first, lambda: False)
+        climber = Climber(data, score, first, lambda: False)
         return climb(climber, tabu=3, patience=patience, stopping=lambda: False)
 
     steps = [run(patience)[1] for patience in (0, 1, 7)]

@@ -11,8 +11,8 @@ from learner_cases import duplicated, log_joint
 from running import dataset, random_data
 
 from milpbn.learners.base import Control
+from milpbn.learners.generative.forests import ChowLiu
 from milpbn.learners.generative.multinet import Multinet, MultinetLearner
-from milpbn.learners.generative.trees import ChowLiu
 
 
 @pytest.mark.parametrize("weights", [False, True])
