@@ -17,7 +17,7 @@ QUICK = (
     "estimators/test_inputs",
     "estimators/test_mdlp_discretizer",
     "experiments/test_cells",
-    "experiments/test_figures",
+    "experiments/test_base_figures",
     "experiments/test_protocol",
     "experiments/test_published",
     "experiments/test_statistics",

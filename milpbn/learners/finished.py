@@ -90,7 +90,7 @@ class FinishedRows:
         try:
             for i, (part, reference, values) in enumerate(found.header["rows"]):
                 row = ComparisonRow.read(Fields(values, "The row"), "The row", whole=False)
-                kept = {f.name: found.arrays.get(f"{i}.{f.name}") for f in fields(Judged)}
+                kept: dict[str, Any] = {f.name: found.arrays.get(f"{i}.{f.name}") for f in fields(Judged)}
                 judged = None if kept["weights"] is None else Judged(**kept)
                 self.rows[part, row.name] = reference, replace(row, judged=judged)
         except (InputError, KeyError, TypeError, ValueError):

@@ -118,7 +118,7 @@ def _parts(
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
     tested: list[NDArray[np.int32]] = []
     assert found.folds is not None
-    pool = Pool(1 / (found.folds - 1), whole.n_samples, whole.weights, [held for _, held in splits])
+    pooled = Parts(1 / (found.folds - 1), whole.n_samples, whole.weights, [held for _, held in splits])
     for number, (fit, held) in enumerate(splits, start=1):
         train = source.dataset(fit)
         test = source.encode(train.variables, held)
@@ -137,7 +137,7 @@ def _parts(
                 *dropped_notes(whole.notes),
                 *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
             ),
-            rows=pool.means(list(rows.values()), found.against),
+            rows=pooled.means(list(rows.values()), found.against),
         )
         yield found
 
@@ -147,7 +147,7 @@ def _report(control: Control, part: str, line: str) -> None:
 
 
 @dataclass(frozen=True)
-class Pool:
+class Parts:
     """The parts over which figures are averaged.
 
     Attributes

@@ -19,7 +19,7 @@ from milpbn.heuristics.spanning import tan_structure
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import Found, MarginLearner
+from milpbn.learners.discriminative.learner import FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
 from milpbn.util.budget import Budget
 from milpbn.util.options import check_choice
@@ -59,7 +59,7 @@ class Annealing(MarginLearner):
         if self.temperature is not None and not (self.temperature > 0 and math.isfinite(self.temperature)):
             raise InputError(f"temperature must be a positive finite number of nats, got {self.temperature}.")
 
-    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         begun = time.monotonic()
         rng = np.random.default_rng(control.random_state)
         forest = _Forest(score)
@@ -97,7 +97,7 @@ class Annealing(MarginLearner):
         forest.set_parents(best_parent)
         parents: list[ParentSet] = [() if j < 0 else (int(j),) for j in best_parent]
         details = {"start_score": begin, "first_temperature": first, "accepted": accepted}
-        return Found(parents, score.value, budget.over(), details)
+        return FoundParents(parents, score.value, budget.over(), details)
 
 
 class _Forest:

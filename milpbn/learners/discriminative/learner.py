@@ -32,7 +32,7 @@ GAMMA_GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundParents:
     """The result of a search: the feature parents of the N features, and the score of this structure (`Criterion`)."""
 
     parents: list[ParentSet]
@@ -82,7 +82,7 @@ class DiscriminativeLearner(Learner):
         return Criterion(self.criterion)
 
     @abstractmethod
-    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         """Search for a structure, beginning with naive Bayes, which is the current structure of `score`."""
 
     def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:

@@ -13,7 +13,7 @@ import numpy as np
 
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import DiscriminativeLearner, Found, MarginLearner
+from milpbn.learners.discriminative.learner import DiscriminativeLearner, FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
 from milpbn.util.budget import Budget
 
@@ -26,7 +26,7 @@ class GreedySearch(DiscriminativeLearner):
     first child is added, and of those the one with the first parent.
     """
 
-    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         N, names = score.data.n_features, score.data.names
         arcs = [(i, (j,)) for i in range(N) for j in range(N) if i != j]
         changes = score.families.changes(arcs)
@@ -47,7 +47,7 @@ class GreedySearch(DiscriminativeLearner):
             parents[i] = (j,)
             root[root == i] = root[j]
             control.report(f"{names[j]} -> {names[i]}: {self.criterion} {value:.6g}")
-        return Found(parents, score.value, budget.over(), {})
+        return FoundParents(parents, score.value, budget.over(), {})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from milpbn.errors import InputError
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import DiscriminativeLearner, Found, MarginLearner
+from milpbn.learners.discriminative.learner import DiscriminativeLearner, FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
 from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
@@ -111,7 +111,7 @@ class OrderBased(DiscriminativeLearner):
         if self.max_feature_parents < 1:
             raise InputError(f"max_feature_parents must be at least 1, got {self.max_feature_parents}.")
 
-    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         names, families = score.data.names, score.families
         parents: list[ParentSet] = [()] * score.data.n_features
         order = information_order(score.data, budget.over)
@@ -129,7 +129,7 @@ class OrderBased(DiscriminativeLearner):
                 score.move(logits)
                 joined = ", ".join(names[j] for j in parents[i])
                 control.report(f"{joined} -> {names[i]}: {self.criterion} {value:.6g}")
-        return Found(parents, score.value, budget.over(), {"order": [names[i] for i in order]})
+        return FoundParents(parents, score.value, budget.over(), {"order": [names[i] for i in order]})
 
     def _parent_sets(self, predecessors: list[int]) -> list[ParentSet]:
         """Return all sets of 1 to k predecessors, each in ascending order."""
