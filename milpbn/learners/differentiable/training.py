@@ -17,7 +17,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.differentiable.adam import AdamState, adam_step, initial_state
+from milpbn.learners.differentiable.adam import adam_step, initial_state
 from milpbn.learners.differentiable.checkpoints import load_checkpoint, save_checkpoint
 from milpbn.learners.differentiable.gradients import batch_gradients, make_work
 from milpbn.learners.differentiable.layout import (
@@ -237,7 +237,7 @@ def train(
     check_data(data, Prior(training.smoothing))
     budget, began = budget or control.budget(), time.monotonic()
     seed = control.random_state
-    runner = _first_run(data, choices, training, seed)
+    runner = _Runner(data, choices, training, seed)
     layout, state = runner.layout, runner.state
     about = [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
     run = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
@@ -288,19 +288,28 @@ def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
 class _Runner:
-    """Successive runs on the same data: the state of the current run, and the sums over the finished runs."""
+    """Successive runs on the same data: the state of the current run, and the sums over the finished runs.
 
-    data: Dataset
-    held_out: Dataset | None
-    layout: Layout
-    choices: Choices
-    training: Training
-    theta: NDArray[np.float64]
-    state: AdamState
-    #: Sums of Theta and Phi over the finished runs; empty if there is only one run.
-    sums: dict[str, NDArray[np.float64]]
+    The sums are those of Theta and Phi; they are empty if there is only one run.
+    """
+
+    def __init__(self, data: Dataset, choices: Choices, training: Training, seed: int) -> None:
+        self.data, self.choices, self.training = data, choices, training
+        self.held_out: Dataset | None = None
+        if training.validation > 0:
+            fit_rows, held_rows = validation_split(data.y, training.validation, seed)
+            self.data, self.held_out = data.take(fit_rows), data.take(held_rows)
+        self.layout = build_layout(self.data, choices)
+        if training.init == "ml":
+            self.theta = likelihood_tables(self.layout, self.data, choices, training.smoothing)
+        else:
+            self.theta = uniform_tables(self.layout, np.random.default_rng([seed, 0]))
+        self.state = initial_state(self.layout, self.theta, training.dtype)
+        self.sums: dict[str, NDArray[np.float64]] = {}
+        if training.averaged_runs > 1:
+            phi = np.zeros(self.state.phi.shape)
+            self.sums = {"theta_sum": np.zeros(self.state.theta.shape), "phi_sum": phi}
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -348,24 +357,6 @@ class _Runner:
             return None
         chosen = most_probable(self.layout, phi)
         return error_rate(self.held_out, tables_to_cpts(self.data, self.layout, self.choices, theta, chosen))
-
-
-def _first_run(data: Dataset, choices: Choices, training: Training, seed: int) -> _Runner:
-    """Return the first run before its first epoch."""
-    fitted, held_out = data, None
-    if training.validation > 0:
-        fit_rows, held_rows = validation_split(data.y, training.validation, seed)
-        fitted, held_out = data.take(fit_rows), data.take(held_rows)
-    layout = build_layout(fitted, choices)
-    if training.init == "ml":
-        theta = likelihood_tables(layout, fitted, choices, training.smoothing)
-    else:
-        theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
-    state = initial_state(layout, theta, training.dtype)
-    sums = {}
-    if training.averaged_runs > 1:
-        sums = {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
-    return _Runner(fitted, held_out, layout, choices, training, theta, state, sums)
 
 
 def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:

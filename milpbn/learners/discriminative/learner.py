@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -113,8 +113,7 @@ class DiscriminativeLearner(Learner):
             "stopped_early": found.stopped,
             **found.details,
         }
-        options = {f.name: getattr(self, f.name) for f in fields(self)}
-        provenance = {"learner": {"name": self.name, **options}}
+        provenance = {"learner": {"name": self.name, **vars(self)}}
         predictor = self.estimation.classifier(data, structure, provenance)
         return Learned(predictor=predictor, structure=structure, details=details)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -55,8 +55,7 @@ class ClosedForm(Learner):
         """Learn structure and parameters."""
         check_data(data, self.prior)
         structure, details = self.search(data, control, budget)
-        options = {f.name: getattr(self, f.name) for f in fields(self)}
-        return self.with_parameters(data, structure, details, {"name": self.name, **options})
+        return self.with_parameters(data, structure, details, {"name": self.name, **vars(self)})
 
     def with_parameters(
         self, data: Dataset, structure: Structure, details: dict[str, Any], learner: dict[str, Any]
