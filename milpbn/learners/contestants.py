@@ -90,20 +90,7 @@ class ContestOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class Contest:
-    """What is compared, and how.
-
-    Attributes
-    ----------
-    names : sequence of str
-        Margin scores, whose structures are found by exact search, and learners.
-    score : mapping, optional
-        Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
-    options : mapping of mappings, optional
-        For each learner its options; those left out have their defaults.
-    control : Control
-        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
-    against : str, optional
-        The learner to which the others' differences are stated; by default the first.
+    """What is compared, and how: arguments of `milpbn.learners.comparison.compare`.
 
     `check_names`, `check_against` and `exact_scores` say what is refused.
     """
