@@ -78,9 +78,9 @@ def _describe_document(path: str) -> str | list[str]:
     if written == STABILITY:
         return str(Stability.from_dict(document, where))
     if is_comparison(document):
-        from milpbn.learners.figures_files import read_comparison
+        from milpbn.learners.figures import Comparison
 
-        return str(read_comparison(document, where))
+        return str(Comparison.read(document, where))
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
     raise InputError(

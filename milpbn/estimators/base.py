@@ -1,4 +1,4 @@
-"""What all classifiers share: reading of X and y, labels of y's own type, and predictions."""
+"""What all classifiers share: reading of X and y, labels of y's own type, predictions and their explanations."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
+from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.encodings import Encodings, encodings_of
 from milpbn.data.options import MISSING_POLICIES
 from milpbn.data.weights import doubt_on_total, require_range
 from milpbn.errors import DataWarning, InputError, warn
-from milpbn.estimators.explained import ExplainedEstimator
 from milpbn.estimators.inputs import (
     asked_out,
     class_texts,
     declared_kinds,
     features_frame,
-    has_columns,
     in_pandas,
     label_type_of,
     labels,
@@ -56,7 +56,7 @@ def _has_joint(estimator: Any) -> bool:
     return hasattr(getattr(estimator, "classifier_", Classifier), "predict_log_joint")
 
 
-class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, BaseEstimator):
+class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
     """Base of the classifiers. A subclass is an `estimator` with a `fit`.
 
     Notes
@@ -79,20 +79,12 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return tags
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
-        """Check training data, set `classes_`, and return them as a table of rows with positive weight.
-
-        Raises
-        ------
-        ValueError
-            If the data are unusable, or there is one class only.
-        """
-        if self.absent_columns not in ABSENT:
-            raise InputError(
-                f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
-            )
+        """Check training data, set `classes_`, and return them as a table of rows with positive weight."""
         policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
-        if self.missing not in policies:
-            raise InputError(f"missing must be one of {', '.join(policies)}; got {shorten(self.missing)}.")
+        for option, words in (("absent_columns", ABSENT), ("missing", policies)):
+            given = getattr(self, option)
+            if given not in words:
+                raise InputError(f"{option} must be one of {', '.join(words)}; got {shorten(given)}.")
         allow_missing = self.missing in ALLOWING
         asked = {"drop": self.drop, "features": self.features}
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
@@ -111,7 +103,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         drop, features = named_columns(frame, self.drop), named_columns(frame, self.features)
         if self.features is not None and not features:
             raise InputError("features names no column; name some, or leave it out.")
-        if self.features is None and not has_columns(X):  # the columns of an array are all features
+        if self.features is None and not hasattr(X, "columns"):  # the columns of an array are all features
             features = [name for name in frame.columns if name not in drop]
         out = asked_out(frame, self.drop, self.features)
         continuous, nominal = declared_kinds(frame, self.continuous, self.nominal, out)
@@ -220,12 +212,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return self.classifier_.predict_log_joint(data)[:, self._class_states]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        """Return the logarithms of the class probabilities; X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -238,12 +225,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         return self.classifier_.predict_log_posterior(data)[:, self._class_states]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        """Return class probabilities; X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -255,10 +237,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each sample; ties go to the first class.
 
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -271,10 +250,7 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Return the log-likelihood of every sample: the class and missing features are summed over.
 
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features.
+        X is as for `predict_joint_log_proba`.
 
         Returns
         -------
@@ -316,6 +292,79 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         X = pd.DataFrame(data.labels[:, :-1], columns=list(data.names[:-1]))
         return X, self.classes_[np.argsort(self._class_states)[data.y]]
 
+    def explain_local(self, X: Any, *, label: Any = None, against: Any = None) -> tuple[Any, ...]:
+        """Explain the prediction of every sample: the log-odds of two classes as an exact sum over features.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+        label, against : optional
+            The classes to compare, of the type of y; by default the most probable ones of the sample.
+
+        Returns
+        -------
+        tuple of `milpbn.network.explanation.LocalExplanation`, length M
+            `print` shows one as text. Class labels are text there. Of an average of networks, the explanations of its
+            networks.
+
+        Raises
+        ------
+        ValueError
+            If X is unusable, or a label is not a class.
+        """
+        data = self._encoded(X)
+        return self.classifier_.explain_local(
+            data, label=self._text_of(label), against=self._text_of(against)
+        )
+
+    def explain_global(self, X: Any = None, y: Any = None, *, gamma: float | None = None) -> Any:
+        """Explain the model: the log-ratios of every family, and on data also importances and margins.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N), optional
+            Features, for importances.
+        y : array-like, shape (M,), optional
+            Class labels, for margins.
+        gamma : float, optional
+            Desired log-margin in nats; samples below it are listed. By default the one of the fit, if it had one.
+
+        Returns
+        -------
+        `milpbn.network.explanation.GlobalExplanation`
+            `print` shows it as text. Of an average of networks, the explanations of its networks.
+
+        Raises
+        ------
+        ValueError
+            If X or y are unusable.
+        """
+        check_is_fitted(self)
+        if X is None:
+            if y is not None:
+                raise InputError("y without X explains nothing; give the features, too.")
+            return self.classifier_.explain_global()
+        data = self._encoded(X)
+        if y is not None:
+            states = self._states()
+            codes = [states.get(label, UNKNOWN) for label in labels(self, y, data.n_samples).tolist()]
+            data = Encodings.of([_with_classes(part, codes) for part in encodings_of(data)])
+        return self.classifier_.explain_global(data, gamma=gamma)
+
+    def _states(self) -> dict[Any, int]:
+        """Return the state in the model of each class label."""
+        return dict(zip(self.classes_.tolist(), self._class_states.tolist(), strict=True))
+
+    def _text_of(self, label: Any) -> str | None:
+        """Return the text of a class label in the model; None for None."""
+        if label is None:
+            return None
+        states = self._states()
+        if label not in states:
+            raise InputError(f"{label!r} is not a class; the classes are {list(states)}.")
+        return str(self.classifier_.classes[states[label]])
+
     def _queries(self) -> Queries:
         """Return the model, if it can be asked for a joint distribution."""
         if isinstance(self.classifier_, Queries):
@@ -323,3 +372,10 @@ class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, Base
         raise InputError(
             f"A {type(self.classifier_).__name__} is not one Bayesian network, and has no joint distribution."
         )
+
+
+def _with_classes(data: Dataset, codes: list[int]) -> Dataset:
+    """Return samples with other class codes."""
+    changed = data.codes.copy()
+    changed[:, -1] = codes
+    return replace(data, codes=changed)

@@ -25,12 +25,7 @@ except ImportError:  # before scikit-learn 1.9
 class FitTask:
     """The root task of a fit for scikit-learn's callbacks; each change of incumbent or bound is a task of its own.
 
-    Parameters
-    ----------
-    estimator : estimator
-        The estimator, before its fit.
-    X, y, sample_weight : object
-        The training data, which callbacks may ask for.
+    It is made before the fit. Callbacks may ask for the training data.
     """
 
     def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any) -> None:
@@ -44,10 +39,7 @@ class FitTask:
     def hook(self, attributes: Callable[[Result], Mapping[str, Any]]) -> Callable[[Result], bool] | None:
         """Return a function for `Options.on_change`, or None if there are no callbacks.
 
-        Parameters
-        ----------
-        attributes : callable
-            Returns the fitted attributes that belong to a result.
+        `attributes` returns the fitted attributes that belong to a result.
         """
         if self._context is None or not getattr(self._estimator, "_skl_callbacks", ()):
             return None

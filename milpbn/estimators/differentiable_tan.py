@@ -20,40 +20,9 @@ class DifferentiableTANClassifier(LearntClassifier):
 
     Parameters
     ----------
-    structure : str, default="subset"
-        Candidate parents, or a fixed structure: ``subset``, ``all``, ``heuristic-a``, ``heuristic-b``,
-        ``heuristic-c``, ``random``, ``chow-liu``, ``naive-bayes``, ``pseudo-subset``, ``pseudo-all`` or
-        ``pseudo-heuristic``.
-    k : int, default=8
-        Maximum number of candidate parents of a feature.
-    loss : {"hyb", "nll", "lm", "cll"}, default="hyb"
-        Negative log-likelihood, margin loss, hybrid of both, or negative conditional log-likelihood.
+    {options}
     margin_weight : float, default=30.0
         Weight lambda of the margin loss in the hybrid loss.
-    gamma : float, default=3.0
-        Desired log-margin in nats.
-    eta : float, default=10.0
-        Sharpness of the softened maximum over the competing classes.
-    epochs : int, default=500
-        Number of passes over the data.
-    batch_size : int, default=100
-        Samples per step.
-    learning_rate : float, default=0.03
-        Learning rate of the parameters in the first epoch; it falls by a factor of 1e-3 over the run.
-    structure_rate : float, default=0.001
-        Learning rate of the distribution of structures, which is constant.
-    init : {"uniform", "ml"}, default="uniform"
-        Initial parameters: random, or maximum likelihood.
-    smoothing : float, default=1.0
-        Laplace constant of the initial parameters ``ml``.
-    dtype : {"float32", "float64"}, default="float32"
-        Precision of the parameters.
-    validation : float, default=0.0
-        Share of the samples held out to measure the error during the training.
-    averaged_runs : int, default=1
-        Number of runs from the same initial parameters whose log-probabilities are averaged.
-    ordering, selection : int, default=0
-        Numbers of the random ordering, and of the random selection of parents.
     parameters : str or None, default=None
         Fit other parameters to the structure afterwards: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
     time_limit : float or None, default=None
@@ -104,7 +73,7 @@ class DifferentiableTANClassifier(LearntClassifier):
     n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any) -> DifferentiableTANClassifier:
-        """Learn from training data.
+        """Learn from training data, and return the fitted classifier itself.
 
         Parameters
         ----------
@@ -112,11 +81,6 @@ class DifferentiableTANClassifier(LearntClassifier):
             Features.
         y : array-like, shape (M,)
             Class labels of any type.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
 
         Raises
         ------

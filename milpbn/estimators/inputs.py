@@ -102,11 +102,6 @@ def in_pandas(X: Any) -> Any:
     return frame if frame is X else frame.drop(columns=frame.attrs.get(DECLARED_INDEX, []))
 
 
-def has_columns(X: Any) -> bool:
-    """Return whether X is a table whose columns may be of any type, not an array of numbers or objects."""
-    return hasattr(X, "columns")
-
-
 def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> None:
     """Refuse missing values, unless they are allowed, and infinite ones with scikit-learn's sentences."""
     named = {"estimator_name": type(estimator).__name__, "input_name": "X"}
@@ -137,10 +132,7 @@ def _check_scalars(name: str, column: pd.Series) -> None:
 def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
     """Return class labels as an array of shape (M,) with the type that NumPy gives them.
 
-    Raises
-    ------
-    ValueError
-        With scikit-learn's own sentence, if labels are missing or continuous, or if there is not one per row.
+    Missing or continuous labels, or another number of them, raise ValueError with scikit-learn's own sentence.
     """
     y = column_of(y) if is_arrow(y) else unmasked(y)
     if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
@@ -158,13 +150,7 @@ def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
 
 
 def weights_of_rows(sample_weight: Any, frame: pd.DataFrame) -> NDArray[np.float64]:
-    """Return sample weights, shape (M,), 1 by default.
-
-    Raises
-    ------
-    ValueError
-        With scikit-learn's own sentence.
-    """
+    """Return sample weights, shape (M,), 1 by default; ValueError has scikit-learn's own sentence."""
     weights = _check_sample_weight(unmasked(sample_weight), frame, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
@@ -228,13 +214,7 @@ def declared_kinds(
 
 
 def named_columns(frame: pd.DataFrame, columns: Columns) -> list[str]:
-    """Return the names of columns that are given by name or by position.
-
-    Raises
-    ------
-    InputError
-        If there is no such position.
-    """
+    """Return the names of columns that are given by name or by position; InputError if there is no such position."""
     if columns is None:
         return []
     names = []

@@ -46,7 +46,7 @@ class WeightedClassifier(LearntClassifier):
     """A learnt classifier whose learner takes weights of rows."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from training data.
+        """Learn from training data, and return the fitted classifier itself.
 
         Parameters
         ----------
@@ -56,11 +56,6 @@ class WeightedClassifier(LearntClassifier):
             Class labels of any type.
         sample_weight : array-like, shape (M,), optional
             Weights. A weight of 2 is the same as two rows, and a weight of 0 the same as none.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
 
         Raises
         ------

@@ -189,7 +189,7 @@ interrupted
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginBNClassifier:
-        """Search for the best structure, and fit its parameters.
+        """Search for the best structure, fit its parameters, and return the fitted classifier itself.
 
         Parameters
         ----------
@@ -199,11 +199,6 @@ interrupted
             Class labels of any type.
         sample_weight : array-like, shape (M,), optional
             Weights. A weight of 2 is the same as two rows, and a weight of 0 the same as none.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
 
         Raises
         ------

@@ -47,7 +47,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MDLPDiscretizer:
-        """Find the cuts.
+        """Find the cuts, and return the fitted transformer itself.
 
         Parameters
         ----------
@@ -57,11 +57,6 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Class labels of any type.
         sample_weight : array-like, shape (M,), optional
             Weights. A weight of 2 is the same as two rows, and a weight of 0 the same as none.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
         """
         X = in_pandas(X)
         if y is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from milpbn.estimators.learnt import WeightedClassifier
 from milpbn.estimators.parameters import estimator
-from milpbn.learners.generative.trees import NaiveBayes
+from milpbn.learners.generative.forests import NaiveBayes
 
 
 @estimator
@@ -13,13 +13,8 @@ class NaiveBayesClassifier(WeightedClassifier):
 
     Parameters
     ----------
-    smoothing : float, default=1.0
-        Laplace constant of the parameters.
-    smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        Mean of the parameters' prior.
-    parameters : str or None, default=None
-        How the parameters are fitted: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None and ``ml`` give smoothed
-        relative frequencies.
+    {options}
+    {parameters}
     time_limit : float or None, default=None
         Seconds for the parameters.
     {data}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import Field, dataclass
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
@@ -53,13 +53,21 @@ feature_names_in_ : array of str, shape (N,)
 """
 
 
-def _of_score() -> str:
-    """Return entries of a docstring for the options of a score, from their declaration."""
+#: Entries in the place of ``{parameters}``, behind those of the learner's options.
+PARAMETERS = """\
+parameters : str or None, default=None
+    How the parameters are fitted: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None and ``ml`` give smoothed
+    relative frequencies.
+"""
+
+
+def _entries(options: Iterable[Field[Any]]) -> str:
+    """Return entries of a docstring for options, from their declarations."""
     entries = []
-    for item in declared(DeclaredScore)[1:]:
+    for item in options:
         words = item.metadata.get("choices") or item.metadata.get("completes", ())
         listed = ", ".join(f'"{word}"' for word in words)
-        kind = str(item.type).replace("str", f"{{{listed}}}") if words else item.type
+        kind = str(item.type).replace("str", f"{{{listed}}}" if words else "str").replace(" | ", " or ")
         default = f'"{item.default}"' if isinstance(item.default, str) else item.default
         text = re.sub(r"--([a-z-]+)", lambda found: f"`{found[1].replace('-', '_')}`", item.metadata["help"])
         entries.append(f"{item.name} : {kind}, default={default}\n{indent(fill(text, 108), '    ')}\n")
@@ -70,15 +78,23 @@ def _of_score() -> str:
 def estimator(kind: T) -> T:
     """Make the annotated attributes of a class and of its bases the keyword-only parameters of an estimator.
 
-    In the docstring, ``{data}``, ``{fitted}`` and ``{score}`` stand for the entries of `DATA`, of `FITTED` and of the
-    options of a score, without those that the docstring has itself.
+    In the docstring, ``{data}``, ``{fitted}`` and ``{parameters}`` stand for the entries of `DATA`, `FITTED` and
+    `PARAMETERS`, ``{score}`` for the options of a score and ``{options}`` for those of the learner `_kind` that are
+    parameters of the estimator; without those that the docstring has itself.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(kind)
+    options = declared(made._kind) if hasattr(made, "_kind") else []
     text = made.__doc__ or ""
-    for place, entries in (("{data}", DATA), ("{fitted}", FITTED), ("{score}", _of_score())):
+    for place, entries in (
+        ("{data}", DATA),
+        ("{fitted}", FITTED),
+        ("{score}", _entries(declared(DeclaredScore)[1:])),
+        ("{options}", _entries(item for item in options if hasattr(made, item.name))),
+        ("{parameters}", PARAMETERS),
+    ):
         shared = re.split(r"^(?=\S)", entries, flags=re.MULTILINE)[1:]
-        own = [entry for entry in shared if f"\n    {entry.partition(' :')[0]} :" not in text]
-        text = text.replace(f"    {place}\n", indent("".join(own), "    "))
+        others = [entry for entry in shared if f"\n    {entry.partition(' :')[0]} :" not in text]
+        text = text.replace(f"    {place}\n", indent("".join(others), "    "))
     made.__doc__ = text
     return made
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -43,13 +42,7 @@ def options_of(model: Any, on_change: Callable[..., Any] | None) -> Options:
 
 
 def choices_of(model: Any) -> Choices:
-    """Return what validation chooses.
-
-    Raises
-    ------
-    InputError
-        If the parameters contradict one another.
-    """
+    """Return what validation chooses; parameters that contradict one another raise InputError."""
     choices = Choices(
         _is_cv(model.p),
         _is_cv(model.max_parents),
@@ -72,7 +65,7 @@ def choices_of(model: Any) -> Choices:
 
 def given_to(model: Any) -> set[str]:
     """Return the options of the score and the table that the user has chosen, as far as defaults can tell."""
-    defaults = {k: v.default for k, v in inspect.signature(type(model).__init__).parameters.items()}
+    defaults = {item.name: item.default for item in fields(model)}
     options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
     options[DISCRETISE] = DISCRETISE
     values = {option: getattr(model, name) for option, name in options.items()}

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from milpbn.estimators.learnt import WeightedClassifier
 from milpbn.estimators.parameters import estimator
-from milpbn.learners.generative.trees import Tan
+from milpbn.learners.generative.forests import Tan
 
 
 @estimator
 class TANClassifier(WeightedClassifier):
     """Tree-augmented naive Bayes (Friedman, Geiger & Goldszmidt 1997): naive Bayes plus a tree of the features.
 
-    The tree is a maximum spanning tree under conditional mutual information. With a penalty it becomes a forest.
+    The tree is a maximum spanning tree under conditional mutual information. With a penalty it becomes a forest. The
+    penalty ``holdout`` splits rows at random, so that a row of weight 2 may differ from two rows.
 
     Parameters
     ----------
-    penalty : {"none", "bic", "aic", "aicc", "holdout"}, default="none"
-        How the number of edges is chosen. ``holdout`` splits rows at random, so that a row of weight 2 may differ
-        from two rows.
-    root : str or None, default=None
-        Feature at the root of the tree; by default the first one.
-    holdout : float, default=0.2
-        Share of the rows held out with the penalty ``holdout``.
-    smoothing : float, default=1.0
-        Laplace constant of the parameters.
-    smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        Mean of the parameters' prior.
-    parameters : str or None, default=None
-        How the parameters are fitted: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None and ``ml`` give smoothed
-        relative frequencies.
+    {options}
+    {parameters}
     time_limit : float or None, default=None
         Seconds for the penalty ``aicc``, which solves a small MILP, and for the parameters.
     {data}

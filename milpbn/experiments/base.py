@@ -1,4 +1,4 @@
-"""What the experiments ask of a method: its settings, its budget, and what it works with."""
+"""What the experiments ask of a method: its settings, its budget, what it works with, and the figures of test rows."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.experiments.protocol import Part
+from milpbn.network.classifier import Predictor
+from milpbn.trials.judged import Judged
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budgets:
-    """Seconds of the searches.
+    """Seconds of the searches: of each trial of the selection of p and max_parents, and of the final search.
 
-    Attributes
-    ----------
-    selection : float
-        Of each trial of the selection of p and max_parents.
-    final : float
-        Of the search with the chosen values.
-    recipe : float
-        Of a recipe: its selection, the final search and the fit of the parameters together.
+    Those of a recipe are for its selection, the final search and the fit of the parameters together.
     """
 
     selection: float
@@ -44,24 +43,64 @@ class Budgets:
 
 @dataclass(frozen=True, eq=False)
 class MethodInput:
-    """What a method works with.
-
-    Attributes
-    ----------
-    part : Part
-        Training and test rows.
-    seed : int
-        Seed of all random choices.
-    threads : int
-        Number of threads.
-    needed : mapping
-        What the method found that this one needs (`Method.needs`).
-    """
+    """What a method works with; `needed` is what the method found that this one needs (`Method.needs`)."""
 
     part: Part
     seed: int
     threads: int
     needed: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """What one method achieves on the test rows of one part.
+
+    Attributes
+    ----------
+    correct : bool array, shape (M,)
+        Whether each test row is classified correctly. A row whose class is not in the training rows is not.
+    log_loss, brier : float
+        Means of log-loss in nats and Brier score, between 0 and 2 (`milpbn.network.calibration`).
+    unknown_class : int
+        Number of rows whose class is not in the training rows; its probability is 0.
+    """
+
+    correct: NDArray[np.bool_]
+    log_loss: float
+    brier: float
+    unknown_class: int
+
+    @property
+    def accuracy(self) -> float:
+        """Share of correctly classified rows."""
+        return float(self.correct.mean())
+
+    @classmethod
+    def of(cls, predictor: Predictor, test: Dataset) -> Figures:
+        """Return the figures of a predictor with probabilities; each row counts once."""
+        judged = Judged.of(predictor, test)
+        assert judged.log_losses is not None
+        assert judged.squared_errors is not None
+        means = float(judged.log_losses.mean()), float(judged.squared_errors.mean())
+        return cls(judged.correct.astype(bool), *means, int(np.count_nonzero(test.y < 0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; `correct` as hexadecimal digits, eight rows a byte, the first row in the highest bit."""
+        return {
+            "accuracy": self.accuracy,
+            "log_loss": self.log_loss,
+            "brier": self.brier,
+            "rows": len(self.correct),
+            "unknown_class": self.unknown_class,
+            "correct": np.packbits(self.correct).tobytes().hex(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Figures:
+        """Read what `to_dict` returned."""
+        packed = np.frombuffer(bytes.fromhex(values["correct"]), dtype=np.uint8)
+        correct = np.unpackbits(packed, count=values["rows"]).astype(bool)
+        return cls(correct, values["log_loss"], values["brier"], values["unknown_class"])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,16 +5,16 @@ The first is in Table 2 of Peharz & Pernkopf (2012, P12); the others are not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.experiments.base import Method, MethodInput
-from milpbn.experiments.figures import Figures
+from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.protocol import FOLDS
-from milpbn.learners import peers
 from milpbn.learners.base import Control
+from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle
-from milpbn.learners.svm_machine import calibrated, indicators
+from milpbn.learners.svm_machine import SvmClassifier, calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +38,14 @@ class SupportVectors(Method):
         train, test = given.part.train, given.part.test
         grid = grid_from_the_middle(train.n_features, self.sigmas, self.costs)
         control = Control(random_state=given.seed, n_jobs=given.threads)
-        (sigma, cost), details = choose_pair(given.part.validation(given.seed), grid, control)
+        parts = given.part.validation(given.seed)
+        (sigma, cost), details = choose_pair(parts, grid, control, control.budget())
         model = calibrated(
             train, sigma, cost, given.seed, method=self.calibration, folds=self.calibration_folds
         )
-        machine = model.calibrated_classifiers_[0].estimator
-        rows = indicators(test)
-        figures = Figures.of(machine.predict(rows), model.predict_proba(rows), test.y)
+        predictor = SvmClassifier(train.variables, model.calibrated_classifiers_[0].estimator, model)
         return {
-            "figures": figures.to_dict(),
+            "figures": Figures.of(predictor, test).to_dict(),
             "choice": {
                 "sigma": sigma,
                 "cost": cost,
@@ -57,40 +56,26 @@ class SupportVectors(Method):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Logistic(Method):
-    """Logistic regression on indicators, with C chosen by accuracy on the splits of `Part.validation`."""
+class PeerMethod(Method):
+    """A classifier of scikit-learn on indicators, with these settings (`milpbn.learners.peers`)."""
 
-    costs: int = 10
-    scoring: str = "accuracy"
-    max_iter: int = 1000
+    learner: str
+    settings: Mapping[str, Any]
 
-    name = "logistic"
+    @property
+    def name(self) -> str:
+        """Name of the learner."""
+        return self.learner
 
-    def run(self, given: MethodInput) -> dict[str, Any]:
-        """Choose C and fit."""
-        return _figures(given, peers.LogisticLearner(**self.options))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Boosting(Method):
-    """Gradient boosting of trees on indicators, with scikit-learn's defaults."""
-
-    learning_rate: float = 0.1
-    max_iter: int = 100
-    early_stopping: str = "auto"
-
-    name = "boosting"
+    @property
+    def options(self) -> dict[str, Any]:
+        """The settings alone."""
+        return dict(self.settings)
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Fit."""
-        return _figures(given, peers.BoostingLearner(**self.options))
-
-
-def _figures(given: MethodInput, peer: peers.Peer) -> dict[str, Any]:
-    """Return the figures of a peer on the test rows, and its details."""
-    learned = peer.fit(given.part.train, Control(random_state=given.seed, n_jobs=given.threads))
-    predictor, test = learned.predictor, given.part.test
-    assert isinstance(predictor, peers.PeerClassifier)
-    figures = Figures.of(predictor.predict_codes(test), predictor.predict_proba(test), test.y)
-    choice = {key: value for key, value in learned.details.items() if key not in ("rows", "stopped_early")}
-    return {"figures": figures.to_dict(), "choice": choice}
+        control = Control(random_state=given.seed, n_jobs=given.threads)
+        learned = get_learner(self.learner)(**self.settings).fit(given.part.train, control)
+        figures = Figures.of(learned.predictor, given.part.test)
+        choice = {k: v for k, v in learned.details.items() if k not in ("rows", "stopped_early")}
+        return {"figures": figures.to_dict(), "choice": choice}

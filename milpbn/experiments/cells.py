@@ -24,18 +24,12 @@ class Cell:
 
     Attributes
     ----------
-    data : str
-        Name of the data set.
-    data_sha256 : str
-        Hash of the data (`milpbn.experiments.protocol.table_hash`).
+    data, data_sha256 : str
+        Name of the data set, and its hash (`milpbn.experiments.protocol.table_hash`).
     part : str
         Name of the part, such as ``fold-1``.
-    method : str
-        Name of the method.
     options : mapping
         The method's settings, as JSON values.
-    seed : int
-        Random seed.
     budget : float or None
         Seconds that the method may search; None for a method without a limit.
     """
@@ -106,13 +100,7 @@ class Kept:
 
 
 class KeptCells:
-    """What was found in the cells of an experiment, in the archive of its folder (`milpbn.trials.store.Store`).
-
-    Parameters
-    ----------
-    folder : path-like
-        The folder, which is made when the first cell is written.
-    """
+    """What was found in the cells of an experiment, in the archive of its folder (`milpbn.trials.store.Store`)."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._store = Store(Path(folder, ARCHIVE))
@@ -124,8 +112,6 @@ class KeptCells:
 
         Parameters
         ----------
-        cell : Cell
-            The cell.
         any_budget : bool
             Return what the same search found with the most time that is kept: most time for the choice before it, then
             a proof, then most time for the search. A failure is returned only where nothing else is kept.
@@ -153,22 +139,7 @@ class KeptCells:
         return max(alike, key=lambda entry: entry[:4])[-1] if alike else kept
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
-        """Append the contents of a cell to the archive.
-
-        Parameters
-        ----------
-        cell : Cell
-            The cell.
-        kept : Kept
-            Its contents.
-        **more
-            More JSON values that do not belong to the contents, such as versions.
-
-        Raises
-        ------
-        InputError
-            If the archive cannot be read or written.
-        """
+        """Append the contents of a cell to the archive, with other JSON values beside them, such as versions."""
         failed = kept.failure is not None
         document = {
             "status": "failed" if failed else "done",

@@ -14,12 +14,10 @@ from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.experiments.base import Method, MethodInput
-from milpbn.experiments.figures import Figures
+from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.learners.base import Control
 from milpbn.learners.generative.closed_form import ClosedForm
-from milpbn.learners.generative.trees import NaiveBayes, Tan
-from milpbn.network.classifier import Classifier
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.registry import find_score
 from milpbn.problem.scores.spec import P_GRID, Score
@@ -47,10 +45,9 @@ class ClosedFormMethod(Method):
         """Learn the structure in closed form."""
         learner: ClosedForm = (NaiveBayes if self.learner == "nb" else Tan)(smoothing=self.smoothing)
         learned = learner.fit(given.part.train, Control(random_state=given.seed, n_jobs=given.threads))
-        assert isinstance(learned.predictor, Classifier)
         assert learned.structure is not None
         return {
-            "figures": _figures(learned.predictor, given.part.test),
+            "figures": Figures.of(learned.predictor, given.part.test).to_dict(),
             "structure": learned.structure.to_mapping(),
         }
 
@@ -59,18 +56,8 @@ class ClosedFormMethod(Method):
 class SettingChoice(Method):
     """Choice of p and max_parents by accuracy on validation rows (P12, section 6).
 
-    Attributes
-    ----------
-    score : {"sm", "sbm", "mdl"}
-        The score; without gamma only max_parents is chosen.
-    seconds : float
-        Limit of each trial.
-    max_parents, p : sequences
-        The values to choose from.
-    class_parents, smoothing
-        Options of the score.
-    acyclicity : {"order", "cluster"}
-        How the MILP of a generative score excludes cycles.
+    Of a score without gamma only max_parents is chosen. Each trial may take so many seconds. The acyclicity is that of
+    the MILP of a generative score.
     """
 
     score: str
@@ -105,15 +92,7 @@ class SettingChoice(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class ExactSearch(Method):
-    """The structure that maximises a score on all training rows, with the values that were chosen by validation.
-
-    Attributes
-    ----------
-    choice : SettingChoice
-        How the values are chosen.
-    seconds : float
-        Limit of the search.
-    """
+    """The structure that maximises a score on all training rows, with the values that were chosen by validation."""
 
     choice: SettingChoice
     seconds: float
@@ -153,12 +132,12 @@ class ExactSearch(Method):
             result = maximise(Question(train, score), options)
             if result.limit is Limit.USER:
                 raise KeyboardInterrupt
-            if result.structure is None or not isinstance(result.classifier, Classifier):
+            if result.structure is None or result.classifier is None:
                 raise NoIncumbentError(f"No structure was found within {self.seconds:g} s; allow more time.")
             proof = _proof(result, certificate, train)
         backend = f"{result.backend.name} {result.backend.version}"
         return {
-            "figures": _figures(result.classifier, given.part.test),
+            "figures": Figures.of(result.classifier, given.part.test).to_dict(),
             "choice": chosen,
             "search": described(result) | {"backend": backend} | proof,
             "structure": result.structure.to_mapping(),
@@ -193,7 +172,3 @@ def _proof(result: Result, certificate: Path | None, train: Dataset) -> dict[str
         "verify_seconds": verified.seconds,
         "certificate_bytes": certificate.stat().st_size,
     }
-
-
-def _figures(classifier: Classifier, test: Dataset) -> dict[str, Any]:
-    return Figures.of_logs(classifier.predict_log_joint(test), test.y).to_dict()

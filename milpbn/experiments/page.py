@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from milpbn.experiments.cells import KeptCells
@@ -29,16 +29,9 @@ COUNTED = ("nb", "tan", "mdl", "sm", "sbm", "svm")
 
 
 def page(plan: Plan, store: KeptCells, remarks: str = "") -> str:
-    """Return the page.
+    """Return the page of a run.
 
-    Parameters
-    ----------
-    plan : Plan
-        The run.
-    store : KeptCells
-        Its cells.
-    remarks : str
-        Markdown that stands between the summary and the tables: explanations of differences.
+    The remarks are Markdown that stands between the summary and the tables: explanations of differences.
     """
     collected = collect(plan, store)
     sections = [
@@ -169,6 +162,7 @@ def _agreement(collected: Collected) -> str:
 
 
 def _table_1(collected: Collected) -> str:
+    claims = "proved optimal", "certified", "verified"
     lines = [
         "## Table 1: gaps",
         "",
@@ -177,12 +171,7 @@ def _table_1(collected: Collected) -> str:
         "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
         "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
         "",
-        *_head(
-            [
-                *("data", "score", "gap, %", "published, %", "seconds"),
-                *("proved optimal", "certified", "verified", "p", "max_parents"),
-            ]
-        ),
+        *_head("data", "score", "gap, %", "published, %", "seconds", *claims, "p", "max_parents"),
     ]
     for gap in gaps(collected):
         entry = gap.entry
@@ -192,8 +181,7 @@ def _table_1(collected: Collected) -> str:
         counts = " | ".join(f"{entry.count(claim)} of {n}" for claim in ("optimal", "certified", "verified"))
         lines.append(
             f"| {gap.data} | {TITLES[gap.method]} | {worst} | {published_gap} | {max(entry.budgets):g} | {counts} "
-            f"| {entry.chosen('p')} "
-            f"| {entry.chosen('max_parents')} |"
+            f"| {entry.chosen('p')} | {entry.chosen('max_parents')} |"
         )
     return "\n".join(lines)
 
@@ -207,7 +195,7 @@ def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 
             "The published value stands below ours. An asterisk: ours is below the published interval.",
             "",
         ]
-    lines += _head(["data", "test rows", *(TITLES[m] for m in methods)])
+    lines += _head("data", "test rows", *(TITLES[m] for m in methods))
     for data in collected.plan.data:
         facts = collected.facts[data]
         below = {m for m in methods for v in verdicts(collected, m) if v.data == data and not v.holds}
@@ -231,7 +219,7 @@ def probability_table(collected: Collected) -> str:
         "Log-loss in nats / Brier score (0 to 2), means over the test rows. Probabilities are raised "
         "to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
         "",
-        *_head(["data", *(TITLES[m] for m in methods)]),
+        *_head("data", *(TITLES[m] for m in methods)),
     ]
 
     def both(entry: Entry | None) -> str:
@@ -255,16 +243,8 @@ def recipe_table(collected: Collected) -> str:
         "the paper's Table 3.",
         "",
         *_head(
-            [
-                "method",
-                "data sets",
-                "accuracy, recipe",
-                "accuracy",
-                "log-loss, recipe",
-                "log-loss",
-                "won",
-                "lost",
-            ]
+            *("method", "data sets", "accuracy, recipe", "accuracy", "log-loss, recipe", "log-loss"),
+            *("won", "lost"),
         ),
     ]
     for method in collected.plan.methods:
@@ -292,7 +272,7 @@ def _table_3(collected: Collected) -> str:
         "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
         "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
         "",
-        *_head(["", *(TITLES[m] for m in methods)]),
+        *_head("", *(TITLES[m] for m in methods)),
     ]
     for row in methods:
         cells = []
@@ -307,5 +287,5 @@ def _table_3(collected: Collected) -> str:
     return "\n".join(lines)
 
 
-def _head(titles: Sequence[str]) -> Iterable[str]:
+def _head(*titles: str) -> list[str]:
     return [f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]

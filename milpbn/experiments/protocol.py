@@ -72,15 +72,7 @@ def part_names(table: Table) -> list[str]:
 
 
 def parts(table: Table, random_state: int) -> list[Part]:
-    """Return the parts of a data set.
-
-    Parameters
-    ----------
-    table : Table
-        The data; its own split is used if it has one.
-    random_state : int
-        Seed of the folds, which are stratified by class.
-    """
+    """Return the parts of a data set: its own split if it has one, else folds, which are stratified by class."""
     names = part_names(table)
     if names == [TEST_SET]:
         return [Part(TEST_SET, table, table.train_indices, table.test_indices)]
@@ -93,13 +85,6 @@ def nested_parts(table: Table, random_state: int) -> list[Part]:
 
     They are the training rows of the first part, split as for the selection: a validation set of 20 % above 1,000
     rows, else 5 folds.
-
-    Parameters
-    ----------
-    table : Table
-        The data.
-    random_state : int
-        Seed of the folds, and of the splits within them.
     """
     outer = parts(table, random_state)[0]
     splits = validation_splits(outer.train.y, random_state)

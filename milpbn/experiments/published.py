@@ -14,27 +14,19 @@ FILE = Path(__file__).with_name("published.json")
 
 @dataclass(frozen=True)
 class Accuracy:
-    """A published accuracy.
-
-    Attributes
-    ----------
-    percent : float
-        Mean accuracy in percent.
-    half_width : float
-        Half the width of its 95 % interval, in percent.
-    """
+    """A published mean accuracy, and half the width of its 95 % interval, in percent."""
 
     percent: float
     half_width: float
 
     @property
     def lower(self) -> float:
-        """Lower end of the interval, in percent."""
+        """Lower end of the interval."""
         return self.percent - self.half_width
 
     @property
     def upper(self) -> float:
-        """Upper end of the interval, in percent."""
+        """Upper end of the interval."""
         return self.percent + self.half_width
 
 
@@ -44,8 +36,6 @@ class Published:
 
     Attributes
     ----------
-    source : str
-        The reference.
     gaps : mapping from data set to method to percent
         Table 1: gaps relative to the bound, in percent; infinity where only the empty graph was found. A data set that
         is absent was solved to optimality, with the gap 0 (see `gap`).

@@ -8,10 +8,8 @@ from typing import Any
 from milpbn.claims.reasons import Limit
 from milpbn.data.encodings import Encodings
 from milpbn.errors import NoIncumbentError
-from milpbn.experiments.base import Method, MethodInput
-from milpbn.experiments.figures import Figures
+from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.networks import described
-from milpbn.network.averaged import AveragedClassifier
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
@@ -24,16 +22,8 @@ from milpbn.solving.selection import maximise_selected
 class RecommendedMethod(Method):
     """A grid of options, from which held-out rows of the training rows choose.
 
-    Attributes
-    ----------
-    title : str
-        Name in the tables.
-    grid, by : str
-        As in `milpbn.solving.recipes.Recipe`.
-    average : int
-        As in `milpbn.solving.grid.Grid`.
-    seconds : float
-        Limit of everything together.
+    Grid and `by` are those of a `milpbn.solving.recipes.Recipe`, `average` is that of a `milpbn.solving.grid.Grid`. The
+    seconds are those of everything together.
     """
 
     title: str
@@ -79,13 +69,8 @@ class RecommendedMethod(Method):
         test = Encodings.of(
             [part.table.encode(variables, part.test_rows) for variables in result.classifier.variable_sets]
         )
-        if isinstance(result.classifier, AveragedClassifier):
-            logs = result.classifier.predict_log_posterior(test)
-        else:
-            logs = result.classifier.predict_log_joint(test)
-        figures = Figures.of_logs(logs, test.y)
         return {
-            "figures": figures.to_dict(),
+            "figures": Figures.of(result.classifier, test).to_dict(),
             "choice": {"max_parents": result.selection.max_parents, **result.selection.options},
             "search": described(result) | {"certified": True, "verified": None},
             "parameters": None if result.parameters is None else result.parameters.to_dict(),

@@ -44,10 +44,6 @@ class Plan:
         Names of methods (`milpbn.experiments.methods.METHODS`).
     parts : tuple of str
         Names of parts; empty for all.
-    budgets : Budgets
-        Seconds of the searches.
-    seed : int
-        Seed of folds and methods.
     data_dir : path or None
         Folder of the catalog; by default the one that the environment names.
     nested : bool
@@ -67,12 +63,8 @@ class Plan:
 class Task:
     """One method on one part, with the cells of what it needs before its own.
 
-    Attributes
-    ----------
-    data, part : str
-        Names of the data set and of the part.
-    steps : tuple of (Cell, Method)
-        In the order in which they are computed; each gets what the one before found. The last one has the figures.
+    The steps are in the order in which they are computed; each gets what the one before found. The last one has the
+    figures.
     """
 
     data: str
@@ -91,12 +83,8 @@ class Facts:
 
     Attributes
     ----------
-    sha256 : str
-        Hash of the data.
-    classes : int
-        Their number.
-    test_rows : int
-        Number of test rows; 0 with cross-validation.
+    classes, test_rows : int
+        Numbers of classes, and of test rows, which are 0 with cross-validation.
     parts : tuple of str
         Names of the parts.
     size : int
@@ -160,17 +148,7 @@ def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task after its computation.
-
-    Attributes
-    ----------
-    task : Task
-        The task.
-    kept : Kept
-        What its last cell holds, or why a step failed.
-    seconds : float
-        Wall-clock time.
-    """
+    """A task after its computation: what its last cell holds, or why a step failed, and the wall-clock seconds."""
 
     task: Task
     kept: Kept
@@ -182,14 +160,7 @@ def missing(
 ) -> tuple[list[Task], list[tuple[Task, str]]]:
     """Return the tasks whose cells are still to be computed, and those that failed, with the reason.
 
-    Parameters
-    ----------
-    plan : Plan
-        The experiment.
-    store : KeptCells
-        Where cells are kept.
-    retry_failed : bool
-        Count failed tasks among those that are to be computed.
+    With `retry_failed`, failed tasks are among those that are to be computed.
     """
     waiting: list[Task] = []
     failed: list[tuple[Task, str]] = []
@@ -219,14 +190,8 @@ def run_plan(
 
     Parameters
     ----------
-    plan : Plan
-        The experiment.
-    store : KeptCells
-        Where cells are kept.
-    n_jobs : int
-        Number of processes.
-    threads : int
-        Threads of each process.
+    n_jobs, threads : int
+        Number of processes, and of threads of each of them.
     retry_failed : bool
         Compute failed cells again.
     started : callable
@@ -234,11 +199,6 @@ def run_plan(
     compiling : callable
         Called with the number of kernels compiled so far, and the number to compile, before the first search with a
         time limit.
-
-    Raises
-    ------
-    SolverError
-        If a process dies.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):

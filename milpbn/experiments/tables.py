@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from milpbn.experiments.base import Figures
 from milpbn.experiments.cells import KeptCells
-from milpbn.experiments.figures import Figures
 from milpbn.experiments.published import published
 from milpbn.experiments.runner import Facts, Plan, facts, names_of_parts, task_of
 from milpbn.experiments.statistics import LEVELS, half_width, outperforms
@@ -90,17 +90,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Collected:
-    """All entries of a run that are complete.
-
-    Attributes
-    ----------
-    plan : Plan
-        What the run consists of.
-    facts : mapping from data set to Facts
-        The data sets.
-    entries : mapping from (data set, method) to Entry
-        What has been computed on all parts.
-    """
+    """All entries of a run that are complete, by data set and method."""
 
     plan: Plan
     facts: Mapping[str, Facts]
@@ -127,17 +117,7 @@ def collect(plan: Plan, store: KeptCells) -> Collected:
 
 @dataclass(frozen=True)
 class GapRow:
-    """A row of Table 1.
-
-    Attributes
-    ----------
-    data, method : str
-        Where.
-    entry : Entry
-        What was found.
-    published : float or None
-        The published gap in percent.
-    """
+    """A row of Table 1, with the published gap in percent, or None."""
 
     data: str
     method: str
@@ -165,17 +145,7 @@ def gaps(collected: Collected) -> list[GapRow]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """An accuracy beside the published one.
-
-    Attributes
-    ----------
-    data, method : str
-        Where.
-    accuracy : float
-        In percent.
-    lower, percent, upper : float
-        The published interval and accuracy, in percent.
-    """
+    """An accuracy beside the published one (`percent`) and its interval, all in percent."""
 
     data: str
     method: str

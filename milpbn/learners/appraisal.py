@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.util import interrupts
+from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 from milpbn.util.jsonable import json_safe
 from milpbn.version import __version__
@@ -76,16 +77,7 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
 def suboptimality(data: Dataset, structure: Structure, result: Result, where: str) -> Suboptimality:
     """Compute a structure's score by the score of a result, and its gap to the result's bound.
 
-    Parameters
-    ----------
-    data : Dataset
-        The training data of the result.
-    structure : Structure
-        Any structure over the same variables.
-    result : Result
-        A result with a bound. Its score and constraints are used, and it must be of the same data.
-    where : str
-        Name of the result in messages, such as "'result.json'".
+    The result is called `where` in messages, such as "'result.json'".
 
     Raises
     ------
@@ -98,21 +90,7 @@ def suboptimality(data: Dataset, structure: Structure, result: Result, where: st
 def distance(
     data: Dataset, structure: Structure, score: Score, constraints: Constraints, bound: float
 ) -> Suboptimality:
-    """Compute a structure's score, and its gap to a bound on the score of all structures under constraints.
-
-    Parameters
-    ----------
-    data : Dataset
-        The training data that the bound is about.
-    structure : Structure
-        Any structure over the same variables.
-    score : Score
-        The score that the bound is about.
-    constraints : Constraints
-        What the structures of the bound obey.
-    bound : float
-        Nats.
-    """
+    """Compute a structure's score, and its gap to a bound in nats on the score of all structures under constraints."""
     value = rescore(data, structure, score, constraints)
     # Unless the bound is about a class of structures, a class-free set that is no candidate scores no more than one.
     reason = objection(structure, score, constraints, any_class_free=not among(score, constraints)) or ""
@@ -128,29 +106,17 @@ class Appraisal:
 
     Attributes
     ----------
-    learner : str
-        The learner's name.
     options : mapping
         The given options of the learner; the others have their defaults.
-    learned : Learned
-        Classifier, structure and details.
-    data : DataSummary
-        Summary of the training data.
-    class_name : str
-        Name of the class variable.
     training, test : float or None
         Share of the weight of the training and test rows that is classified correctly; None without test rows, or if
         the time limit ended before the rows were classified.
     unweighted : pair of float or None
         The same if every row counts once; None where all weights are equal.
-    test_samples : int
-        Number of test rows.
     suboptimality : Suboptimality or None
         Score and gap of the structure; None without a bound or without a structure.
     learning_seconds, seconds : float
         Wall-clock time of learning, and of the whole call.
-    random_state : int
-        Seed.
     interrupted : bool
         Whether the user stopped the learner.
     notes : tuple of str
@@ -219,8 +185,6 @@ def appraise(
     ----------
     learner : type of Learner
         The class of the learner; `milpbn.learners.registry.get_learner` finds it by name.
-    train : Dataset
-        Training data.
     test : Dataset, optional
         Test rows, encoded with the training data's variables.
     options : mapping, optional
@@ -252,11 +216,11 @@ def appraise(
         )
     if result is not None:
         check_bound(train, result, where)
-    stopping = control.watch()
+    budget = control.budget()
     with interrupts.deferred():
-        learned = learn_with_parameters(method, train, control)
+        learned = learn_with_parameters(method, train, control, budget)
         learning_seconds, interrupted = time.monotonic() - begun, control.interrupted()
-        shares = [share_right(learned.predictor, rows, stopping) for rows in (train, test)]
+        shares = [share_right(learned.predictor, rows, budget) for rows in (train, test)]
     seconds = time.monotonic() - (begun if started is None else started)
     found = None
     if result is not None and learned.structure is not None:
@@ -284,9 +248,9 @@ def appraise(
 
 
 def share_right(
-    predictor: Predictor, data: Dataset | None, stopping: Callable[[], bool]
+    predictor: Predictor, data: Dataset | None, budget: Budget
 ) -> tuple[float | None, float | None]:
-    """Return `milpbn.network.evaluation.accuracies`; None without rows, or if told to stop before they are known."""
+    """Return `milpbn.network.evaluation.accuracies`; None without rows, or if the budget ends before they are known."""
     if data is None:
         return None, None
-    return within(lambda: accuracies(predictor, data), stopping, name="milpbn-accuracy") or (None, None)
+    return within(lambda: accuracies(predictor, data), budget.over, name="milpbn-accuracy") or (None, None)

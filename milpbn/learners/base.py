@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from milpbn.data.dataset import Dataset
@@ -15,8 +14,8 @@ from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
-from milpbn.util import interrupts, memory, stages
-from milpbn.util.budget import Budget
+from milpbn.util import interrupts, stages
+from milpbn.util.budget import Budget, Limit
 from milpbn.util.clock import within
 from milpbn.util.options import option
 from milpbn.util.validation import convert_fields
@@ -28,13 +27,9 @@ class Control:
 
     Attributes
     ----------
-    random_state : int
-        Seed of all random choices.
     time_limit : float or None
         Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns
         its best result with ``stopped_early`` set in the details, or raises NoIncumbentError if it has no result.
-    n_jobs : int
-        Number of threads that the learner may use.
     report : callable
         Called from time to time with a line of text about the progress.
     interrupted : callable
@@ -60,19 +55,18 @@ class Control:
         if self.parameters is not None:
             ParameterMethod.parse(self.parameters)
 
-    def watch(self) -> Callable[[], bool]:
-        """Start the clock, and return a function that says whether to stop; the memory limit stops, too."""
-        return Budget(self.time_limit, cancelled=self.interrupted).over
+    def budget(self) -> Budget:
+        """Start the clock, and return the budget of a run."""
+        return Budget(self.time_limit, cancelled=self.interrupted)
 
-    def clock(self) -> Callable[[], Control]:
-        """Start the clock for work in several parts, and return a function that gives the settings of the next part.
 
-        The time limit of a part is the time that is left. It is at least 1e-9 s, because solvers refuse a limit of 0.
-        """
-        if self.time_limit is None:
-            return lambda: self
-        end = time.monotonic() + self.time_limit
-        return lambda: replace(self, time_limit=max(1e-9, end - time.monotonic()))
+def solver_limits(budget: Budget) -> dict[str, Any]:
+    """Return the options with which `milpbn.solve` keeps to a budget; a search refuses a time limit of 0."""
+    left = budget.left()
+    return {
+        "time_limit": None if left == math.inf else max(1e-9, left),
+        "interrupted": lambda: budget.stop() is Limit.USER,
+    }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -81,10 +75,8 @@ class Learned:
 
     Attributes
     ----------
-    predictor : Predictor
-        The classifier with its parameters.
     structure : Structure or None
-        Its graph; None if the model is not an acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
+        The graph; None if the model is not an acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
         a support vector machine).
     details : mapping
         Information about the run as JSON values: scores, steps, chosen options, whether it stopped early.
@@ -100,12 +92,8 @@ class Learner(ABC):
 
     Attributes
     ----------
-    name : str
-        Name on the command line.
     summary : str
         One line of help.
-    reference : str
-        Papers that describe the method.
     is_network : bool
         Whether the model is, or can be, a Bayesian network over the variables.
     needs : str
@@ -124,15 +112,15 @@ class Learner(ABC):
     def __post_init__(self) -> None:
         convert_fields(self)
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def fit(self, data: Dataset, control: Control = Control(), budget: Budget | None = None) -> Learned:
         """Learn from training data.
 
         Parameters
         ----------
         data : Dataset
             Training data with at least one row and one feature, in which every value has a state.
-        control : Control
-            Settings of the run.
+        budget : Budget, optional
+            What the run may use, if the clock of a larger one runs; by default it starts now.
 
         Raises
         ------
@@ -149,18 +137,16 @@ class Learner(ABC):
                 )
         self.check()
         stages.enter(f"learning {self.name}")
-        abandoned = threading.Event()
-        watched = replace(control, interrupted=lambda: abandoned.is_set() or control.interrupted())
-        stopping = watched.watch()
+        own = Budget(whole=budget or control.budget())
         try:
-            learned = within(lambda: self._fit(data, watched), stopping, name=f"milpbn-{self.name}")
+            learned = within(lambda: self._fit(data, control, own), own.over, name=f"milpbn-{self.name}")
         finally:
-            abandoned.set()  # an exception in this thread must also stop the thread of the learner
+            own.close()  # an exception in this thread must also stop the thread of the learner
         if learned is not None:
             return learned
-        if control.interrupted():
+        if own.stopped is Limit.USER:
             raise KeyboardInterrupt
-        if memory.exceeded():
+        if own.stopped is Limit.MEMORY:
             raise NoIncumbentError(
                 f"The learner {self.name} found no classifier within the memory limit; raise it, or take fewer "
                 "features or rows."
@@ -171,8 +157,8 @@ class Learner(ABC):
         )
 
     @abstractmethod
-    def _fit(self, data: Dataset, control: Control) -> Learned:
-        """Learn from data that `fit` has checked; see `fit`."""
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
+        """Learn from data that `fit` has checked, until the budget is over; see `fit`."""
 
     def check(self) -> None:
         """Refuse options that the learner cannot run with, independently of the data.
@@ -190,14 +176,7 @@ class Learner(ABC):
 
 
 def require_used(learner: Learner, given: Iterable[str]) -> None:
-    """Refuse options that the user has given although they have no effect.
-
-    Parameters
-    ----------
-    learner : Learner
-        The learner with its options.
-    given : iterable of str
-        Names of the options that the user has given.
+    """Refuse options that the user has given, by their names, although they have no effect.
 
     Raises
     ------

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
 from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset, dropped_notes
@@ -19,8 +19,8 @@ from milpbn.data.folds import validation_split
 from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
-from milpbn.learners.base import Control, Predictor
-from milpbn.learners.contestants import DEFAULT, Contest
+from milpbn.learners.base import Control, Predictor, solver_limits
+from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
 from milpbn.learners.finished import FinishedPart, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
@@ -40,6 +40,7 @@ from milpbn.trials.judged import Judged
 from milpbn.trials.runner import run_cells
 from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text, save_or_warn
+from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
@@ -55,12 +56,8 @@ def training_and_test_rows(
 
     Parameters
     ----------
-    source : Table
-        The data.
     test_share : float, optional
         Share of the rows to test on, at least 0 (no test rows) and less than 1; by default `TEST_SHARE`.
-    random_state : int
-        Seed of the split.
 
     Raises
     ------
@@ -102,13 +99,10 @@ def compare(
     test: Dataset | None,
     names: Sequence[str] = DEFAULT,
     *,
-    score: Mapping[str, Any] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    control: Control = Control(),
-    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    **how: Unpack[ContestOptions],
 ) -> Comparison:
     """Run one learner after the other on one split, and return all figures.
 
@@ -120,14 +114,6 @@ def compare(
         Test rows, encoded with the training data's variables.
     names : sequence of str
         Margin scores, whose structures are found by exact search, and learners.
-    score : mapping, optional
-        Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
-    options : mapping of mappings, optional
-        For each learner its options; those left out have their defaults.
-    control : Control
-        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
-    against : str, optional
-        The learner to which the others' differences are stated; by default the first.
     output : path-like, optional
         A JSON file that is updated after every learner.
     checkpoint : path-like, optional
@@ -136,6 +122,14 @@ def compare(
         file beside it; their time limit is what is left of it.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
+    score : mapping, optional
+        Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
+    options : mapping of mappings, optional
+        For each learner its options; those left out have their defaults.
+    control : Control, optional
+        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
+    against : str, optional
+        The learner to which the others' differences are stated; by default the first.
 
     Returns
     -------
@@ -149,7 +143,7 @@ def compare(
         As `compare_each`; if a name or an option is unknown, out of range or without effect
         (`milpbn.learners.contestants.Contest`); if the checkpoint cannot be used.
     """
-    contest = Contest(names, dict(score or {}), dict(options or {}), control, against)
+    contest = Contest(names, **how)
     data = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
     finished = FinishedRows(checkpoint, contest.described(data), resume=resume)
     found = without_rows(
@@ -171,7 +165,7 @@ def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
     control = contest.control
     return Comparison(
         data=DataSummary.of(data),
-        score=contest.score,
+        score=dict(contest.score or {}),
         time_limit=control.time_limit,
         random_state=control.random_state,
         parameters=control.parameters,
@@ -181,16 +175,10 @@ def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
 
 
 def last(found: Comparison, steps: Iterator[Comparison], output: str | os.PathLike[str] | None) -> Comparison:
-    """Return the last of the steps of a comparison, and keep its file up to date.
+    """Return the last of the steps of a comparison, or `found` without any, and keep its JSON file up to date.
 
-    Parameters
-    ----------
-    found : Comparison
-        What is returned without any step.
-    steps : iterator of Comparison
-        The comparison as it grows. An interrupt before the first step is raised, a later one ends it.
-    output : path-like or None
-        The JSON file; a warning says so if it cannot be written.
+    An interrupt before the first step is raised, a later one ends the comparison. A warning says so if the file cannot
+    be written.
     """
     try:
         with interrupts.deferred():
@@ -219,12 +207,6 @@ def compare_each(
 
     Parameters
     ----------
-    train : Dataset
-        Training data.
-    test : Dataset or None
-        Test rows, encoded with the training data's variables.
-    contest : Contest
-        What is compared, and how.
     rehearse : bool
         Whether to compile all kernels first.
     finished : FinishedRows, optional
@@ -236,7 +218,7 @@ def compare_each(
         If probability tables cannot be smoothed. If one learner fails or refuses the data, the error becomes the note
         of its row.
     """
-    for own in contest.options.values():
+    for own in (contest.options or {}).values():
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
     if rehearse:
@@ -252,17 +234,14 @@ def _row(
     contest: Contest, train: Dataset, test: Dataset | None, kept: FinishedPart, name: str
 ) -> ComparisonRow:
     """Learn with one learner, and return its figures, or the reason why there are none as its note."""
-    control, own = contest.control, contest.options.get(name, {})
+    control, own = contest.control, contest.options_of(name)
     control.report(f"learning {name}")
     begun, state = time.monotonic(), kept.unfinished(name)
     try:
         if state is not None:
             begun -= seconds_of(state)
-        if control.time_limit is not None:
-            left = begun + control.time_limit - time.monotonic()
-            control = replace(control, time_limit=max(1e-9, left))
-        stopping = control.watch()
-        learned = _learn(contest, name, train, control, state)
+        budget = Budget(control.time_limit, began=begun, cancelled=control.interrupted)
+        predictor, structure, details = _learn(contest, name, train, budget, state)
     except Exception as error:
         note = str(error)
         if not isinstance(error, MilpbnError):
@@ -272,49 +251,43 @@ def _row(
     row = ComparisonRow(
         name=name,
         seconds=time.monotonic() - begun,
-        stopped_early=bool(learned.details.get("stopped_early")),
+        stopped_early=bool(details.get("stopped_early")),
         options=own,
-        details=learned.details,
+        details=details,
     )
-    if learned.predictor is None:
+    if predictor is None:
         return replace(row, note="nothing was found in time")
-    return _with_figures(row, learned, train, test, reference_row([*kept.so_far, row]), stopping)
+    reference = reference_row([*kept.so_far, row])
+    row = _with_score(row, structure, train, reference)
+    return _with_accuracy(row, predictor, train, test, budget)
 
 
-class _Found(NamedTuple):
-    """What a learner or an exact search returns; see `Learned`. Without a predictor nothing was found in time."""
+def _learn(
+    contest: Contest, name: str, train: Dataset, budget: Budget, state: Path | None
+) -> tuple[Predictor | None, Structure | None, Mapping[str, Any]]:
+    """Learn with one learner, or search for the best structure by one score; see `Learned`.
 
-    predictor: Predictor | None
-    structure: Structure | None
-    details: Mapping[str, Any]
-
-
-def _learn(contest: Contest, name: str, train: Dataset, control: Control, state: Path | None) -> _Found:
-    """Learn with one learner, or search for the best structure by one score."""
+    Without a predictor nothing was found in time.
+    """
+    control = contest.control
     if name in contest.exact:
-        result = _solve(train, contest.exact[name], control, state)
+        result = _solve(train, contest.exact[name], control, budget, state)
         values = result.to_dict()
         kept = ("score", "objective", "bound", "status", "parameters")
         details = {key: values[key] for key in kept} | {DESCRIBED: result.described_score}
-        return _Found(result.classifier, result.structure, details)
-    learner = get_learner(name)
-    resumes = any(setting.name == "checkpoint" for setting in fields(learner))  # type: ignore[arg-type]
+        return result.classifier, result.structure, details
+    kind = get_learner(name)
+    resumes = any(setting.name == "checkpoint" for setting in fields(kind))  # type: ignore[arg-type]
     going_on = {"checkpoint": str(state)} if resumes and state is not None else {}
-    learned = learn_with_parameters(learner(**{**going_on, **contest.options.get(name, {})}), train, control)
-    return _Found(learned.predictor, learned.structure, dict(learned.details))
+    learner = kind(**{**going_on, **contest.options_of(name)})
+    learned = learn_with_parameters(learner, train, control, budget)
+    return learned.predictor, learned.structure, learned.details
 
 
-def _with_figures(
-    row: ComparisonRow,
-    learned: _Found,
-    train: Dataset,
-    test: Dataset | None,
-    reference: ComparisonRow | None,
-    stopping: Callable[[], bool],
+def _with_score(
+    row: ComparisonRow, structure: Structure | None, train: Dataset, reference: ComparisonRow | None
 ) -> ComparisonRow:
-    """Return the row of a learner with all figures of what it found."""
-    predictor, structure = learned.predictor, learned.structure
-    assert predictor is not None
+    """Return a row with the score of the structure, its gap to the reference's bound, and the notes."""
     value, gap, notes = None, Gap(None, None, None), []
     if row.stopped_early:
         notes.append("stopped by the time limit")
@@ -325,25 +298,32 @@ def _with_figures(
         found = distance(train, structure, score, Constraints(), bound)
         value, gap = found.score, found.gap or gap
         notes += [found.reason] if found.reason else []
+    return replace(
+        row,
+        arcs=None if structure is None else len(structure.arcs),
+        score=value,
+        gap=gap.absolute,
+        relative_gap=gap.relative_to_bound,
+        note="; ".join(notes),
+    )
+
+
+def _with_accuracy(
+    row: ComparisonRow, predictor: Predictor, train: Dataset, test: Dataset | None, budget: Budget
+) -> ComparisonRow:
+    """Return a row with what the predictor does on training and test rows, as far as there is time, and the notes."""
     judged = None
     if test is not None:
-        judged = within(lambda: Judged.of(predictor, test), stopping, name="milpbn-accuracy")
-    training, _ = share_right(predictor, train, stopping)
-    if training is None:
-        notes.append("accuracy not counted: the time was over")
-    about = note_on_parameters(learned.details)
-    notes += [about] if about else []
+        judged = within(lambda: Judged.of(predictor, test), budget.over, name="milpbn-accuracy")
+    training, _ = share_right(predictor, train, budget)
+    late = "accuracy not counted: the time was over" if training is None else ""
     return replace(
         row,
         **({} if judged is None else judged.means()),
         training=training,
         intervals={} if judged is None else judged.intervals(),
-        arcs=None if structure is None else len(structure.arcs),
         parameters=getattr(predictor, "n_parameters", None),
-        score=value,
-        gap=gap.absolute,
-        relative_gap=gap.relative_to_bound,
-        note="; ".join(notes),
+        note="; ".join(filter(None, (row.note, late, note_on_parameters(row.details)))),
         judged=judged,
     )
 
@@ -362,21 +342,20 @@ def _compile(contest: Contest) -> None:
         if name in contest.exact or not get_learner(name).compiles or control.interrupted():
             continue
         # Without the user's checkpoint file, which must not contain the state of this rehearsal.
-        own = {key: value for key, value in contest.options.get(name, {}).items() if key != "checkpoint"}
+        own = {key: value for key, value in contest.options_of(name).items() if key != "checkpoint"}
         with suppress(Exception):
             get_learner(name)(**own).fit(tiny_data(), rehearsal)
 
 
-def _solve(train: Dataset, score: Score, control: Control, state: Path | None) -> Result:
+def _solve(train: Dataset, score: Score, control: Control, budget: Budget, state: Path | None) -> Result:
     resumes = get_engine(automatic("auto", score)).capabilities.resumes
     return solve(
         train,
         score,
-        time_limit=control.time_limit,
+        **solver_limits(budget),
         threads=control.n_jobs,
         random_state=control.random_state,
         verbose=False,
-        interrupted=control.interrupted,
         parameters="ml" if control.parameters is None else control.parameters,
         checkpoint=state if resumes else None,
     )

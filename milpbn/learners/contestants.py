@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, require_used
@@ -28,11 +28,7 @@ OF_GAMMA = ("p", "gamma")
 def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
     """Refuse names that are neither margin scores nor learners, and options that cannot be used.
 
-    Raises
-    ------
-    InputError
-        If a name is unknown; if options are given for a learner that is not compared; or if an option is unknown, out
-        of range or without effect. The sentence says which.
+    These are options for a learner that is not compared, and those that are unknown, out of range or without effect.
     """
     for name in names:
         if name not in margin_scores() and name not in LEARNERS:
@@ -58,13 +54,7 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
 
 
 def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
-    """Return the scores among some names, each with the attributes that apply to it.
-
-    Raises
-    ------
-    InputError
-        If an attribute is out of range, or applies to none of the scores.
-    """
+    """Return the scores among some names, each with the attributes that apply to it; refuse others."""
     exact = [name for name in names if name in margin_scores()]
     those = [name for name in margin_scores() if find_score(name).takes("gamma")]
     for key in OF_GAMMA:
@@ -89,32 +79,25 @@ def check_against(names: Sequence[str], against: str | None) -> None:
         )
 
 
+class ContestOptions(TypedDict, total=False):
+    """The attributes of a `Contest` that may be given by name."""
+
+    score: Mapping[str, Any] | None
+    options: Mapping[str, Mapping[str, Any]] | None
+    control: Control
+    against: str | None
+
+
 @dataclass(frozen=True)
 class Contest:
-    """What is compared, and how.
+    """What is compared, and how: arguments of `milpbn.learners.comparison.compare`.
 
-    Attributes
-    ----------
-    names : sequence of str
-        Margin scores, whose structures are found by exact search, and learners.
-    score : mapping
-        Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
-    options : mapping of mappings
-        For each learner its options; those left out have their defaults.
-    control : Control
-        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
-    against : str or None
-        The learner to which the others' differences are stated; None for the first.
-
-    Raises
-    ------
-    InputError
-        See `check_names`, `check_against` and `exact_scores`.
+    `check_names`, `check_against` and `exact_scores` say what is refused.
     """
 
     names: Sequence[str] = DEFAULT
-    score: Mapping[str, Any] = field(default_factory=dict)
-    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    score: Mapping[str, Any] | None = None
+    options: Mapping[str, Mapping[str, Any]] | None = None
     control: Control = Control()
     against: str | None = None
 
@@ -126,7 +109,11 @@ class Contest:
     @cached_property
     def exact(self) -> dict[str, Score]:
         """The scores whose structures are found by exact search."""
-        return exact_scores(self.names, self.score)
+        return exact_scores(self.names, self.score or {})
+
+    def options_of(self, name: str) -> Mapping[str, Any]:
+        """Return the given options of a learner."""
+        return (self.options or {}).get(name, {})
 
     @property
     def order(self) -> list[str]:
@@ -139,7 +126,7 @@ class Contest:
         `data` is a hash, and `others` are further options by their names on the command line.
         """
         of_learners = {}
-        for name, own in self.options.items():
+        for name, own in (self.options or {}).items():
             kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
             for key, value in own.items():
                 if kinds.get(key) != "output":
@@ -150,7 +137,7 @@ class Contest:
                         of_learners[f"the file of {name}.{key}"] = hashlib.sha256(content).hexdigest()
         return {
             "data": data,
-            "score": self.score,
+            "score": dict(self.score or {}),
             "options": {
                 "--learners": list(self.names),
                 "--seed": self.control.random_state,

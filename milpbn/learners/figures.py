@@ -1,12 +1,13 @@
-"""The figures of a comparison of learners: one row per learner, the JSON document, and the printed tables."""
+"""The figures of a comparison of learners: one row per learner, the JSON document and its reading, printed tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
-from milpbn.claims.result import DataSummary
+from milpbn.claims.about import DataSummary
+from milpbn.claims.reading import read_score
 from milpbn.network.classifier import score_of
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.class_free import among
@@ -16,8 +17,13 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import left_out_lines, show_gap
 from milpbn.trials.differences import Difference, Interval
 from milpbn.trials.judged import Judged
-from milpbn.util.jsonable import json_safe
+from milpbn.util.declared import Count, NotNegative, Within, read_as
+from milpbn.util.jsonable import Fields, json_safe
 from milpbn.version import __version__
+
+#: A share of rows, and another number that is not negative; None if it is unknown.
+Share = Annotated[float, Within(0.0, 1.0)] | None
+Number = NotNegative | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,8 +49,6 @@ class ComparisonRow:
         For each of these, the learner's figure minus that of `Comparison.against` on the same rows.
     arcs : float or None
         Number of arcs of the structure; None for a model that is not an acyclic graph.
-    parameters : float or None
-        Number of free parameters of the model.
     score : float or None
         The structure's score in nats, by the score of the reference (`reference_row`), with Laplace-smoothed
         maximum-likelihood parameters.
@@ -66,26 +70,59 @@ class ComparisonRow:
         On one split, the test rows one by one.
     """
 
+    #: What files of earlier versions lack.
+    LATER: ClassVar[tuple[str, ...]] = ("unweighted",)
+
     name: str
-    test: float | None = None
-    training: float | None = None
-    log_loss: float | None = None
-    brier: float | None = None
-    unweighted: float | None = None
+    test: Share = None
+    training: Share = None
+    log_loss: Number = None
+    brier: Annotated[float, Within(0.0, 2.0)] | None = None
+    unweighted: Share = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     differences: Mapping[str, Difference] = field(default_factory=dict)
-    arcs: float | None = None
-    parameters: float | None = None
+    arcs: Number = None
+    parameters: Number = None
     score: float | None = None
     gap: float | None = None
     relative_gap: float | None = None
-    seconds: float = 0.0
+    seconds: NotNegative = 0.0
     stopped_early: bool = False
     note: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[ComparisonRow, ...] = ()
     judged: Judged | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def read(cls, f: Fields, where: str, *, whole: bool = True) -> ComparisonRow:
+        """Read what `to_dict` returned; of a `whole` row also the differences and the parts.
+
+        Parameters
+        ----------
+        where : str
+            The beginning of error messages about the score.
+        """
+        found, intervals = f.fields("details"), f.fields("intervals")
+        details = _plain(found)
+        if "bound" in found and not found.missing("bound"):  # the row of an exact search
+            found.number("bound")
+            details["score"] = read_score(found, where).to_dict()
+        rest: dict[str, Any] = {"differences": {}, "parts": ()}
+        if whole:
+            differences = f.fields("differences")
+            rest["differences"] = {key: read_as(Difference, differences.fields(key)) for key in differences}
+            rest["parts"] = tuple(cls.read(part, where) for part in f.objects("parts"))
+        return read_as(
+            cls,
+            f,
+            *("details", "intervals", "options", *(rest if whole else ())),
+            details=details,
+            intervals={key: _interval(intervals, key) for key in intervals},
+            options=_plain(f.fields("options")),
+            judged=None,
+            **rest,
+        )
 
     @property
     def has_classifier(self) -> bool:
@@ -117,8 +154,6 @@ class Comparison:
         The given attributes of the scores of exact searches.
     time_limit : float or None
         Time limit of each learner, in seconds.
-    random_state : int
-        Seed.
     parameters : str or None
         How all Bayesian networks got their parameters; None: as each learner fits them itself.
     notes : tuple of str
@@ -133,16 +168,18 @@ class Comparison:
         One row per learner, exact searches first.
     """
 
+    LATER: ClassVar[tuple[str, ...]] = ("effective_rows",)
+
     data: DataSummary
     test_samples: int
     score: Mapping[str, Any]
-    time_limit: float | None
+    time_limit: Number
     random_state: int
-    effective_rows: float | None = None
+    effective_rows: Number = None
     parameters: str | None = None
     notes: tuple[str, ...] = ()
-    folds: int | None = None
-    repeats: int | None = None
+    folds: Annotated[int, Within(2)] | None = None
+    repeats: Count | None = None
     parts_done: int = 1
     against: str | None = None
     rows: tuple[ComparisonRow, ...] = ()
@@ -151,6 +188,30 @@ class Comparison:
     def classifiers(self) -> int:
         """The number of learners that returned a classifier."""
         return sum(row.has_classifier for row in self.rows)
+
+    @classmethod
+    def read(cls, document: Mapping[str, Any], where: str) -> Comparison:
+        """Read what `to_dict` returned.
+
+        Parameters
+        ----------
+        where : str
+            The beginning of error messages, such as the name of the file.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or impossible.
+        """
+        f = Fields(document, where)
+        return read_as(
+            cls,
+            f,
+            *("version", "reference", "seed", "score", "rows"),
+            random_state=f.whole("seed"),
+            score=_plain(f.fields("score")),
+            rows=tuple(ComparisonRow.read(row, where) for row in f.objects("rows")),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -196,6 +257,17 @@ class Comparison:
         return "\n".join(lines)
 
 
+def _interval(of: Fields, key: str) -> Interval:
+    ends = of.numbers(key)
+    if len(ends) != 2:
+        raise of.contradiction(f"{key!r} is not an interval of two numbers")
+    return ends[0], ends[1]
+
+
+def _plain(of: Fields) -> dict[str, Any]:
+    return {key: of.get(key) for key in of}
+
+
 def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
     """Return the row of the exact search that gives the score and the bound for all rows; None without a bound."""
     return next(
@@ -207,16 +279,8 @@ def show(rows: Sequence[ComparisonRow]) -> str:
     """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes."""
     weighted = any(row.unweighted is not None for row in rows)
     head: tuple[str, ...] = (
-        *(
-            "",
-            "test %",
-            "95 % interval",
-            *(("rows %",) if weighted else ()),
-            "log-loss",
-            "Brier",
-            "training %",
-        ),
-        *("arcs", "parameters", "score", "gap", "of bound", "seconds"),
+        *("", "test %", "95 % interval", *(("rows %",) if weighted else ()), "log-loss", "Brier"),
+        *("training %", "arcs", "parameters", "score", "gap", "of bound", "seconds"),
     )
     lines = [head]
     for row in rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -19,7 +19,6 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.figures import ComparisonRow, reference_row
-from milpbn.learners.figures_files import read_figures
 from milpbn.network.evaluation import labelled_rows
 from milpbn.trials.judged import Judged
 from milpbn.util.atomic import check_writable, save_or_warn
@@ -34,7 +33,6 @@ from milpbn.util.checkpoints import (
 )
 from milpbn.util.jsonable import Fields, json_safe
 from milpbn.util.memory import exceeded, format_bytes
-from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 KIND = "comparison"
 #: Ending of the file that keeps the state of the learner that runs, beside the checkpoint of the comparison.
@@ -46,7 +44,7 @@ REMADE = ("judged", "differences", "parts")
 
 
 class FinishedRows:
-    """The rows of learners that have finished, by training and test rows. A checkpoint keeps them if one is named.
+    """The rows of learners that have finished, by split and learner. A checkpoint keeps them if one is named.
 
     Parameters
     ----------
@@ -62,15 +60,14 @@ class FinishedRows:
     Raises
     ------
     InputError
-        If the file is not a checkpoint of a comparison with the same data and options by the same version, or if it
-        must exist and does not.
+        If the file is not a checkpoint of such a comparison by the same version, or if it must exist and does not.
     """
 
     def __init__(
         self, path: str | os.PathLike[str] | None, described: Mapping[str, Any], *, resume: bool = False
     ) -> None:
-        self._path, self._described = path, dict(json_safe(described))
-        self._rows: dict[tuple[str, str], Saved] = {}
+        self.path, self._described = path, dict(json_safe(described))
+        self.rows: dict[tuple[str, str], Saved] = {}
         if path is None:
             if resume:
                 raise InputError(
@@ -91,44 +88,31 @@ class FinishedRows:
         if differs is not None:
             raise InputError(f"The checkpoint {found.path!r} belongs to a comparison {differs}; {ADVICE}")
         try:
-            arrays = SavedArrays(found.arrays)
             for i, (part, reference, values) in enumerate(found.header["rows"]):
-                row = _row(Fields(values, "The row"), arrays.under(f"{i}."))
-                self._rows[str(part), row.name] = reference, row
-        except (InputError, KeyError, TypeError, ValueError, UnfitError):
+                row = ComparisonRow.read(Fields(values, "The row"), "The row", whole=False)
+                kept: dict[str, Any] = {f.name: found.arrays.get(f"{i}.{f.name}") for f in fields(Judged)}
+                judged = None if kept["weights"] is None else Judged(**kept)
+                self.rows[part, row.name] = reference, replace(row, judged=judged)
+        except (InputError, KeyError, TypeError, ValueError):
             raise incomplete(path) from None
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def on(self, train: Dataset, test: Dataset | None, control: Control = Control()) -> FinishedPart:
         """Return the finished rows of one split; the control reports which they are."""
         return FinishedPart(self, train, test, control)
 
-    def unfinished(self, part: str, name: str) -> Path | None:
-        """Return the file that keeps the state of a learner on a split while it runs; None without a checkpoint."""
-        if self._path is None:
-            return None
-        key = hashlib.sha256(f"{part} {name}".encode()).hexdigest()[:12]
-        return Path(f"{os.fspath(self._path)}.{name}-{key}{UNFINISHED}")
-
-    def get(self, part: str, name: str) -> Saved | None:
-        """Return the row of a learner on a split, and what its score and gap refer to, if it has finished."""
-        return self._rows.get((part, name))
-
     def add(self, part: str, reference: list[Any] | None, row: ComparisonRow) -> None:
         """Keep a row, and write the checkpoint; a warning says so if it cannot be written."""
-        if self._path is not None:
-            self._rows[part, row.name] = reference, row
-            save_or_warn(partial(self._save, self._path), "The comparison")
+        if self.path is not None:
+            self.rows[part, row.name] = reference, row
+            save_or_warn(partial(self._save, self.path), "The comparison")
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         rows: list[list[Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
-        for i, ((part, _), (reference, row)) in enumerate(self._rows.items()):
+        for i, ((part, _), (reference, row)) in enumerate(self.rows.items()):
             rows.append([part, reference, {k: v for k, v in row.to_dict().items() if k not in REMADE}])
             if row.judged is not None:
-                arrays |= {f"{i}.{name}": values for name, values in _arrays(row.judged)}
+                arrays |= {f"{i}.{k}": v for k, v in vars(row.judged).items() if v is not None}
         size = sum(values.nbytes for values in arrays.values())
         if size > LARGEST:
             raise InputError(
@@ -158,7 +142,7 @@ class FinishedPart:
 
         Its score and gap must refer to the same search as those of the rows before it, with the same bound.
         """
-        saved = self._rows.get(self._part, name)
+        saved = self._rows.rows.get((self._part, name))
         if saved is None or saved[0] != self._reference():
             return None
         judged = saved[1].judged
@@ -180,7 +164,10 @@ class FinishedPart:
 
     def unfinished(self, name: str) -> Path | None:
         """Return the file that keeps the state of a learner while it runs; None without a checkpoint."""
-        return self._rows.unfinished(self._part, name)
+        if self._rows.path is None:
+            return None
+        key = hashlib.sha256(f"{self._part} {name}".encode()).hexdigest()[:12]
+        return Path(f"{os.fspath(self._rows.path)}.{name}-{key}{UNFINISHED}")
 
     def drop(self, name: str) -> None:
         """Remove the state of a learner that has finished or failed."""
@@ -197,30 +184,3 @@ def remove(state: Path) -> None:
     """Remove a file that nobody needs any more, if possible."""
     with suppress(OSError):
         state.unlink(missing_ok=True)
-
-
-def _arrays(judged: Judged) -> Iterator[tuple[str, NDArray[Any]]]:
-    for field in fields(judged):
-        values = getattr(judged, field.name)
-        if values is not None:
-            yield field.name, values
-
-
-def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
-    """Return a saved row; raise InputError or UnfitError if something is missing or of another type."""
-    values.known({f.name for f in fields(ComparisonRow)} - set(REMADE))
-    row = read_figures(values, "The row")
-    if row.training is None:
-        raise UnfitError("only rows of finished learners are kept")
-    if "weights" not in arrays:
-        return row
-    weights = arrays.array("weights", np.float64, None)
-    if not weights.any():
-        raise UnfitError("all weights are 0")
-    losses = errors = None
-    if "log_losses" in arrays or "squared_errors" in arrays:
-        losses = arrays.array("log_losses", np.float64, len(weights))
-        errors = arrays.array("squared_errors", np.float64, len(weights))
-    judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
-    # JSON has no infinity, which a log-loss may be.
-    return replace(row, judged=judged, **judged.means())

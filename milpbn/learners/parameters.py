@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,16 +12,20 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import Until, refit_classifier
+from milpbn.util.budget import Budget, Limit
 from milpbn.util.clock import PARAMETERS_SHARE
 
 #: Adjective of the parameters that are kept where no others can be fitted; see `refit_classifier`.
 BEFORE = "learner's"
 
 
-def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> Learned:
+def learn_with_parameters(
+    learner: Learner, data: Dataset, control: Control, budget: Budget | None = None
+) -> Learned:
     """Learn, and fit the structure's parameters anew if the control asks for it.
 
-    Except under ``ml``, the fit has `PARAMETERS_SHARE` of a time limit, and what the learner left of the rest.
+    Except under ``ml``, the fit has `PARAMETERS_SHARE` of a time limit, and what the learner left of the rest. The
+    budget is as for `Learner.fit`.
 
     Returns
     -------
@@ -37,11 +40,9 @@ def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> 
     """
     method = control.parameters
     if method is None:
-        return learner.fit(data, control)
-    begun, own = time.monotonic(), control
-    if control.time_limit is not None and method != "ml":
-        own = replace(control, time_limit=(1.0 - PARAMETERS_SHARE) * control.time_limit)
-    learned = learner.fit(data, own)
+        return learner.fit(data, control, budget)
+    budget = budget or control.budget()
+    learned = learner.fit(data, control, budget if method == "ml" else budget.share(1.0 - PARAMETERS_SHARE))
     if method == "ml" and getattr(learned.predictor, "smoothing", None) == 0:
         return learned  # its own relative frequencies, with a small number instead of zeros
     if not isinstance(learned.predictor, Classifier):
@@ -52,7 +53,7 @@ def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> 
         data,
         method,
         random_state=control.random_state,
-        until=Until(None if control.time_limit is None else begun + control.time_limit, control.interrupted),
+        until=Until(budget.deadline, lambda: budget.stop() is Limit.USER),
         report=control.report,
         before=BEFORE,
     )

@@ -23,6 +23,7 @@ from milpbn.learners.svm_machine import indicators, of_all_classes
 from milpbn.network.classifier import Predictor, Source, encode
 from milpbn.trials.executors import alone
 from milpbn.trials.parts import validation_splits
+from milpbn.util.budget import Budget
 from milpbn.util.threads import library_threads
 
 #: Up to this number of rows a fit runs in this process, where it cannot be stopped.
@@ -35,15 +36,11 @@ class PeerClassifier(Predictor):
 
     Attributes
     ----------
-    variables : tuple of Variable
-        Features first, the class variable last.
     model : classifier of scikit-learn
         Fitted to the indicators of the features' states and the class codes. All indicators of a value without a state
         are 0.
     n_parameters : int
         Number of fitted numbers; see the learner.
-    sparse : bool
-        Whether the model takes sparse matrices.
     """
 
     variables: tuple[Variable, ...]
@@ -72,17 +69,20 @@ def matrix(data: Dataset, sparse: bool) -> Any:
 
 
 class Peer(Learner):
-    """Base of the learners; a subclass names the model of scikit-learn and counts its parameters.
-
-    Attributes
-    ----------
-    sparse : bool
-        Whether the model takes sparse matrices.
-    """
+    """Base of the learners; a subclass names the model of scikit-learn and counts its parameters."""
 
     is_network = False
     compiles = False
+    #: Whether the model takes sparse matrices.
     sparse: ClassVar[bool] = True
+    #: Options that must be positive, and finite.
+    positive: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.positive:
+            if not 0 < getattr(self, name) < float("inf"):
+                raise InputError(f"{name} must be a positive number, got {getattr(self, name)}.")
 
     @abstractmethod
     def model(self, data: Dataset, random_state: int, n_jobs: int) -> Any:
@@ -92,23 +92,17 @@ class Peer(Learner):
     def describe(self, model: Any) -> tuple[int, dict[str, Any]]:
         """Return the number of parameters of a fitted model, and details of the fit."""
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Fit the model, in a process that can be killed if there are more than `UNSTOPPABLE_ROWS` rows.
 
         If the fit has to be stopped, the model is fitted to `milpbn.learners.svm.LATE_ROWS` of the rows instead.
-
-        Raises
-        ------
-        InputError
-            If there is one class only.
         """
         if len(np.unique(data.y)) < 2:
             raise InputError(
                 f"The data {data.name!r} have rows of one class only; {self.name} needs at least two classes."
             )
-        stopping = control.watch()
         call = (fit_model, self, data, control.random_state, control.n_jobs)
-        model = alone(call, stopping, killable=data.n_samples > UNSTOPPABLE_ROWS)
+        model = alone(call, budget.over, killable=data.n_samples > UNSTOPPABLE_ROWS)
         stopped = model is None
         fitted = sample_rows(data, control.random_state) if stopped else data
         if stopped:
@@ -137,18 +131,10 @@ class LogisticLearner(Peer):
     """Multinomial logistic regression with an L2 penalty, whose C is chosen by validation, as P12 chooses gamma.
 
     The number of parameters is that of coefficients and intercepts.
-
-    Attributes
-    ----------
-    costs : int
-        Number of values of C, from 1e-4 to 1e4.
-    scoring : {'neg_log_loss', 'accuracy'}
-        What chooses C on held-out rows.
-    max_iter : int
-        Iterations of L-BFGS for each value.
     """
 
     name = "logistic"
+    positive = ("costs", "max_iter")
     summary = "Logistic regression of scikit-learn on indicators, C chosen by validation; it has no graph."
     reference = "scikit-learn, LogisticRegressionCV."
 
@@ -160,7 +146,6 @@ class LogisticLearner(Peer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_positive(self, "costs", "max_iter")
         if self.scoring not in ("neg_log_loss", "accuracy"):
             raise InputError(f"scoring must be neg_log_loss or accuracy, got {self.scoring!r}.")
 
@@ -186,22 +171,15 @@ class LogisticLearner(Peer):
 class BoostingLearner(Peer):
     """Gradient boosting of trees on histograms.
 
-    The number of parameters is that of all nodes: a threshold or a value each.
-
-    Attributes
-    ----------
-    learning_rate : float
-        Factor on every tree's values.
-    max_iter : int
-        Number of rounds; each has one tree, or with three or more classes one per class.
-    early_stopping : {'auto', 'yes', 'no'}
-        Whether held-out rows stop the rounds; ``auto`` does above 10,000 rows.
+    A round has one tree, or with three or more classes one per class. With ``early_stopping`` ``auto``, held-out rows
+    stop the rounds above 10,000 rows. The number of parameters is that of all nodes: a threshold or a value each.
     """
 
     name = "boosting"
     summary = "Gradient boosting of scikit-learn on indicators; it has no graph."
     reference = "scikit-learn, HistGradientBoostingClassifier."
     sparse = False
+    positive = ("learning_rate", "max_iter")
 
     learning_rate: float = setting(0.1, "Factor on every tree's values.")
     max_iter: int = setting(100, "Number of rounds.")
@@ -211,7 +189,6 @@ class BoostingLearner(Peer):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _require_positive(self, "learning_rate", "max_iter")
         if self.early_stopping not in ("auto", "yes", "no"):
             raise InputError(f"early_stopping must be auto, yes or no, got {self.early_stopping!r}.")
 
@@ -235,26 +212,17 @@ class BoostingLearner(Peer):
 class RandomForestLearner(Peer):
     """Random forest.
 
-    The number of parameters is that of the trees' thresholds, and C - 1 for every leaf.
-
-    Attributes
-    ----------
-    n_estimators : int
-        Number of trees.
-    min_samples_leaf : int
-        Least number of rows of a leaf; larger values give better probabilities.
+    The number of parameters is that of the trees' thresholds, and C - 1 for every leaf. Larger leaves give better
+    probabilities.
     """
 
     name = "random-forest"
     summary = "Random forest of scikit-learn on indicators; it has no graph."
     reference = "scikit-learn, RandomForestClassifier; Breiman 2001."
+    positive = ("n_estimators", "min_samples_leaf")
 
     n_estimators: int = setting(100, "Number of trees.")
     min_samples_leaf: int = setting(1, "Least number of rows of a leaf.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_positive(self, "n_estimators", "min_samples_leaf")
 
     def model(self, data: Dataset, random_state: int, n_jobs: int) -> Any:
         """Return the unfitted model."""
@@ -270,9 +238,3 @@ class RandomForestLearner(Peer):
         free = len(model.classes_) - 1
         leaves = [tree.get_n_leaves() for tree in model.estimators_]
         return int(sum(count - 1 + free * count for count in leaves)), {}
-
-
-def _require_positive(peer: Peer, *names: str) -> None:
-    for name in names:
-        if not 0 < getattr(peer, name) < float("inf"):
-            raise InputError(f"{name} must be a positive number, got {getattr(peer, name)}.")

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 #: Name of each learner, and its module and class within `milpbn.learners`.
 LEARNERS = {
-    "naive-bayes": "generative.trees:NaiveBayes",
-    "chow-liu": "generative.trees:ChowLiu",
-    "tan": "generative.trees:Tan",
+    "naive-bayes": "generative.forests:NaiveBayes",
+    "chow-liu": "generative.forests:ChowLiu",
+    "tan": "generative.forests:Tan",
     "multinet": "generative.multinet:MultinetLearner",
     "exact": "generative.exact:Exact",
     "all-orders": "generative.orders:AllOrders",
@@ -41,13 +41,7 @@ LEARNERS = {
 
 
 def get_learner(name: str) -> type[Learner]:
-    """Return the class of a learner, whose fields are the options.
-
-    Raises
-    ------
-    InputError
-        If there is no learner of that name; the sentence lists the names.
-    """
+    """Return the class of a learner, whose fields are the options; InputError lists the names if there is none."""
     if name not in LEARNERS:
         raise InputError(f"There is no learner {name!r}; choose one of {', '.join(LEARNERS)}.")
     module, attribute = LEARNERS[name].split(":")

@@ -15,26 +15,19 @@ from tempfile import TemporaryDirectory
 import numba
 import numpy as np
 
+from milpbn.certificate.verify.check import verify
+from milpbn.data.mdlp import mdlp_cuts
 from milpbn.learners.base import Control
 from milpbn.learners.registry import get_learner
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
 from milpbn.solving.warm_up import compile_all, tiny_data
 from milpbn.util.compiled import count_kept
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """A run on a few rows.
-
-    Attributes
-    ----------
-    name : str
-        What is run, in a few words.
-    run : callable
-        Runs it.
-    modules : tuple of str
-        Modules whose kernels it compiles.
-    """
+    """A run on a few rows, and the modules whose kernels it compiles."""
 
     name: str
     run: Callable[[], object]
@@ -42,16 +35,11 @@ class Rehearsal:
 
 
 def _cut() -> None:
-    from milpbn.data.mdlp import mdlp_cuts
-
     mdlp_cuts(np.arange(60.0), np.arange(60) // 30, 2)
 
 
 def _verify(score: Score) -> None:
     """Solve and verify, to the optimum and with the bound before any search."""
-    from milpbn.certificate.verify.check import verify
-    from milpbn.solving.api import solve
-
     with TemporaryDirectory() as folder:
         path = str(Path(folder, "proof.npz"))
         for gap in (0.0, 1e9):
@@ -102,12 +90,7 @@ REHEARSALS = (
 def compile_package(told: Callable[[str], object] = lambda line: None) -> tuple[int, int]:
     """Compile all kernels that are not on disk yet; return the numbers of kernels on disk after and before.
 
-    A kernel counts once for each list of types of arguments.
-
-    Parameters
-    ----------
-    told : callable
-        Called with lines of progress.
+    A kernel counts once for each list of types of arguments. `told` is called with lines of progress.
     """
     if numba.config.DISABLE_JIT:
         return 0, 0

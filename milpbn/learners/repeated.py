@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare_each, last, without_rows
-from milpbn.learners.contestants import DEFAULT, Contest
+from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedRows
 from milpbn.network.classifier import DESCRIBED
@@ -40,13 +41,10 @@ def compare_over_folds(
     repeats: int = 1,
     names: Sequence[str] = DEFAULT,
     *,
-    score: Mapping[str, Any] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    control: Control = Control(),
-    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    **how: Unpack[ContestOptions],
 ) -> Comparison:
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
 
@@ -61,20 +59,11 @@ def compare_over_folds(
         Data without a split of their own.
     folds, repeats : int
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
-    names : sequence of str
-        Margin scores, whose structures are found by exact search, and learners.
-    score : mapping, optional
-        Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
-    options : mapping of mappings, optional
-        For each learner its options; those left out have their defaults.
-    control : Control
-        Seed, threads, parameters, reports, and the time limit that each learner has for itself on each part.
-    against : str, optional
-        The learner to which the others' differences are stated; by default the first.
     output : path-like, optional
         A JSON file that is updated after every part.
-    checkpoint, resume
-        As for `milpbn.learners.comparison.compare`; the checkpoint keeps every learner on every part.
+    names, checkpoint, resume, score, options, control, against
+        As for `milpbn.learners.comparison.compare`. The checkpoint keeps every learner on every part, and the time
+        limit is that of each learner on each part.
 
     Returns
     -------
@@ -93,9 +82,9 @@ def compare_over_folds(
             f"The data {source.name!r} have {source.test_indices.size} test rows of their own, so --folds (folds) has "
             "no effect; leave it out, or split all rows anew with --split all."
         )
-    contest = Contest(names, dict(score or {}), dict(options or {}), control, against)
-    for name, own in contest.options.items():
-        if own.get("checkpoint") is not None:
+    contest = Contest(names, **how)
+    for name in names:
+        if contest.options_of(name).get("checkpoint") is not None:
             raise InputError(
                 f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
                 "comparison's own --checkpoint (checkpoint) keeps every learner that has finished on a part."
@@ -129,11 +118,12 @@ def _parts(
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
     tested: list[NDArray[np.int32]] = []
     assert found.folds is not None
+    pooled = Parts(1 / (found.folds - 1), whole.n_samples, whole.weights, [held for _, held in splits])
     for number, (fit, held) in enumerate(splits, start=1):
         train = source.dataset(fit)
         test = source.encode(train.variables, held)
-        control = replace(contest.control, report=_numbered(contest.control.report, number, len(splits)))
-        part = replace(contest, control=control)
+        report = partial(_report, contest.control, f"part {number} of {len(splits)}")
+        part = replace(contest, control=replace(contest.control, report=report))
         done = list(compare_each(train, test, part, rehearse=number == 1, finished=finished))
         if len(done) < len(contest.order):
             raise KeyboardInterrupt
@@ -147,68 +137,51 @@ def _parts(
                 *dropped_notes(whole.notes),
                 *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
             ),
-            rows=pooled(
-                [rows[name] for name in rows],
-                found.against,
-                1 / (found.folds - 1),
-                whole.n_samples,
-                whole.weights,
-                [held for _, held in splits],
-            ),
+            rows=pooled.means(list(rows.values()), found.against),
         )
         yield found
 
 
-def _numbered(report: Callable[[str], None], number: int, of: int) -> Callable[[str], None]:
-    return lambda line: report(f"part {number} of {of}: {line}")
+def _report(control: Control, part: str, line: str) -> None:
+    control.report(f"{part}: {line}")
 
 
-def pooled(
-    learners: Sequence[Sequence[ComparisonRow]],
-    against: str | None,
-    test_to_train: float,
-    rows: int,
-    weights: NDArray[np.float64] | None = None,
-    held: Sequence[NDArray[np.int64]] = (),
-) -> tuple[ComparisonRow, ...]:
-    """Return the mean figures of each learner over the same parts, with intervals and differences.
+@dataclass(frozen=True)
+class Parts:
+    """The parts over which figures are averaged.
 
-    Parameters
+    Attributes
     ----------
-    learners : sequence of sequences of ComparisonRow
-        For each learner its rows on all parts, in the same order.
-    against : str or None
-        The learner to which the differences are stated.
     test_to_train : float
         As for `corrected_interval`.
     rows : int
         Number of rows of the data.
-    weights : float64 array, shape (M,), optional
+    weights : float64 array, shape (M,), or None
         Weights of all rows.
     held : sequence of int arrays
         Test rows of each part. They are looked at where the parts say what the learners do with them.
     """
-    others = next((parts for parts in learners if parts[0].name == against), ())
-    pool = _Pool(others, test_to_train, rows, weights, held)
-    return tuple(pool.row(parts) for parts in learners)
 
-
-@dataclass(frozen=True)
-class _Pool:
-    """What the means of all learners have in common; see `pooled`. `others` are the parts of the one compared to."""
-
-    others: Sequence[ComparisonRow]
     test_to_train: float
     rows: int
-    weights: NDArray[np.float64] | None
-    held: Sequence[NDArray[np.int64]]
+    weights: NDArray[np.float64] | None = None
+    held: Sequence[NDArray[np.int64]] = ()
 
-    def row(self, parts: Sequence[ComparisonRow]) -> ComparisonRow:
-        """Return the mean figures of a learner."""
+    def means(
+        self, learners: Sequence[Sequence[ComparisonRow]], against: str | None
+    ) -> tuple[ComparisonRow, ...]:
+        """Return the mean figures of each learner, with intervals and with the differences to one of them.
+
+        Every learner has a row on each part, in the same order.
+        """
+        others = next((parts for parts in learners if parts[0].name == against), ())
+        return tuple(self._mean(parts, others) for parts in learners)
+
+    def _mean(self, parts: Sequence[ComparisonRow], others: Sequence[ComparisonRow]) -> ComparisonRow:
         first = parts[0]
         figures: dict[str, Any] = {key: _mean([getattr(part, key) for part in parts]) for key in MEANS}
         found, compared = {}, {}
-        of_rows, differing = self._of_rows(parts)
+        of_rows, differing = self._of_rows(parts, others)
         for key in FIGURES:
             own = [getattr(part, key) for part in parts]
             present = [value for value in own if value is not None]
@@ -217,9 +190,9 @@ class _Pool:
                 if low == high and key in SHARES:  # that all parts agree says no more than their rows do
                     low, high = wilson_interval(low, self.rows)
                 found[key] = max(0.0, low), min(LARGEST.get(key, np.inf), high)
-            theirs = [getattr(part, key) for part in self.others]
+            theirs = [getattr(part, key) for part in others]
             both = [(a, b) for a, b in zip(own, theirs, strict=False) if a is not None and b is not None]
-            if first.name != (self.others[0].name if self.others else None) and len(both) > 1:
+            if first.name != (others[0].name if others else None) and len(both) > 1:
                 ours, theirs = [a for a, _ in both], [b for _, b in both]
                 difference = paired_parts(ours, theirs, self.test_to_train, self.rows)
                 if difference.low == difference.high and key in SHARES:
@@ -245,10 +218,12 @@ class _Pool:
             parts=tuple(replace(part, judged=None) for part in parts),
         )
 
-    def _of_rows(self, parts: Sequence[ComparisonRow]) -> tuple[dict[str, Interval], dict[str, Difference]]:
+    def _of_rows(
+        self, parts: Sequence[ComparisonRow], others: Sequence[ComparisonRow]
+    ) -> tuple[dict[str, Interval], dict[str, Difference]]:
         """Return the intervals of the rows, of a learner's weighted figures, and its differences on the rows."""
         ours = [part.judged for part in parts]
-        theirs = [part.judged for part in self.others]
+        theirs = [part.judged for part in others]
         alone = self._by_row(ours, ours)
         if alone is None:
             return {}, {}

@@ -20,6 +20,7 @@ from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.svm_machine import CACHE, calibrated, fit_machine, indicators, width
 from milpbn.trials.executors import alone, results, workers
 from milpbn.trials.parts import FOLDS, validation_splits
+from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.memory import available_memory
 
@@ -42,14 +43,7 @@ MEMORY_SHARE = 0.25
 class Svm(Learner):
     """Support vector machine, with two parameters that are chosen by validation, as P12 chooses gamma.
 
-    Attributes
-    ----------
-    cost : float or None
-        C; None chooses from `COSTS`.
-    sigma : float or None
-        Width of the kernel; None chooses from `SIGMAS`.
-    probabilities : bool
-        Whether to fit probabilities, too (`calibrated`), if there is time.
+    Probabilities (`calibrated`) are fitted only if there is time.
     """
 
     name = "svm"
@@ -69,19 +63,12 @@ class Svm(Learner):
             if value is not None and not SMALLEST <= value <= LARGEST:
                 raise InputError(f"{name} must lie between {SMALLEST:g} and {LARGEST:g}, got {value}.")
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
-        """Choose the parameters and fit on all rows, or on `LATE_ROWS` of them if the fit has to be stopped.
-
-        Raises
-        ------
-        InputError
-            If there is only one class, or too few rows for validation.
-        """
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
+        """Choose the parameters and fit on all rows, or on `LATE_ROWS` of them if the fit has to be stopped."""
         if len(np.unique(data.y)) < 2:
             raise InputError(
                 f"The data {data.name!r} have rows of one class only; an SVM needs at least two classes."
             )
-        stopping = control.watch()
         grid = grid_from_the_middle(
             data.n_features,
             SIGMAS if self.sigma is None else (self.sigma,),
@@ -92,11 +79,11 @@ class Svm(Learner):
         if len(grid) > 1:
             rows = validation_splits(data.y, control.random_state)
             parts = [(data.take(fit), data.take(held)) for fit, held in rows]
-            (sigma, cost), details = choose_pair(parts, grid, control)
+            (sigma, cost), details = choose_pair(parts, grid, control, budget.share(SELECTION_SHARE))
         control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
         predictor = None
         if data.n_samples > UNSTOPPABLE_ROWS:
-            predictor = alone((fit_machine, data, sigma, cost), stopping, killable=True)
+            predictor = alone((fit_machine, data, sigma, cost), budget.over, killable=True)
         fitted = data.n_samples
         if predictor is None:
             kept = data if data.n_samples <= UNSTOPPABLE_ROWS else sample_rows(data, control.random_state)
@@ -104,10 +91,10 @@ class Svm(Learner):
             if fitted < data.n_samples:
                 control.report(f"the time is over; fitting on {fitted} of the rows instead")
             predictor = fit_machine(kept, sigma, cost)
-        if self.probabilities and fitted == data.n_samples and not stopping():
+        if self.probabilities and fitted == data.n_samples and not budget.over():
             # Not of the merged samples: a row that has no like in the training folds looks harder than it is.
             call = (_calibrated_or_none, data, sigma, cost, control.random_state)
-            model = alone(call, stopping, killable=data.n_samples > UNSTOPPABLE_ROWS)
+            model = alone(call, budget.over, killable=data.n_samples > UNSTOPPABLE_ROWS)
             predictor = replace(predictor, calibrated=model)
         stopped = fitted < data.n_samples or details.get("stopped_early", False)
         return Learned(
@@ -159,22 +146,12 @@ def grid_from_the_middle(
 class ValidationSplit:
     """Training and held-out samples of a split, for machines with all pairs of sigma and C.
 
-    Attributes
-    ----------
-    fit, held : Dataset
-        Training and held-out samples, merged.
-    token : str
-        What makes two objects equal, in whichever process they are.
+    Objects are equal if their tokens are, in whichever process they are.
     """
 
     fit: Dataset = field(compare=False)
     held: Dataset = field(compare=False)
     token: str = field(default_factory=lambda: uuid4().hex)
-
-    @classmethod
-    def of(cls, fit: Dataset, held: Dataset) -> ValidationSplit:
-        """Merge identical samples."""
-        return cls(fit.merged, held.merged)
 
     @property
     def kernel_bytes(self) -> int:
@@ -208,13 +185,9 @@ class ValidationSplit:
 def squared_distances(split: ValidationSplit) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
     """Return |x - x'|^2 of indicators, between training samples, and from held-out to training samples.
 
-    They are integers: two for each feature with different states, and one where the held-out sample's value has no
-    state. All sigmas and costs share them, so a process keeps those of the last splits.
-
-    Returns
-    -------
-    two uint16 arrays
-        Shapes (M, M) and (H, M) with M training and H held-out samples.
+    They are integers, in uint16 arrays of shapes (M, M) and (H, M) with M training and H held-out samples: two for each
+    feature with different states, and one where the held-out sample's value has no state. All sigmas and costs share
+    them, so a process keeps those of the last splits.
     """
     fit = indicators(split.fit).toarray().astype(np.float32)
 
@@ -229,32 +202,25 @@ def squared_distances(split: ValidationSplit) -> tuple[NDArray[np.uint16], NDArr
 
 
 def choose_pair(
-    parts: Sequence[tuple[Dataset, Dataset]], grid: Sequence[tuple[float, float]], control: Control
+    parts: Sequence[tuple[Dataset, Dataset]],
+    grid: Sequence[tuple[float, float]],
+    control: Control,
+    budget: Budget,
 ) -> tuple[tuple[float, float], dict[str, Any]]:
     """Return the pair (sigma, C) with the best accuracy on held-out rows, and details of the search.
 
-    Parameters
-    ----------
-    parts : sequence of (Dataset, Dataset)
-        Training and held-out samples of each split, such as those of `milpbn.trials.parts.validation_datasets`.
-    grid : sequence of (float, float)
-        The pairs. Of equally accurate ones, the first is chosen.
-    control : Control
-        The search takes at most `SELECTION_SHARE` of its time limit. Only pairs that were tried on all parts are
-        compared.
+    The parts are training and held-out samples. Only pairs that were tried on all of them within the budget are
+    compared; of equally accurate ones, the first in the grid is chosen.
     """
-    if control.time_limit is not None:
-        control = replace(control, time_limit=SELECTION_SHARE * control.time_limit)
-    stopping = control.watch()
     total = sum(float(held.weights.sum()) for _, held in parts)
     best = grid[0]
     accuracy: float | None = None
     tried = 0
     largest = max(fit.n_samples + held.n_samples for fit, held in parts)
-    splits = [ValidationSplit.of(fit, held) for fit, held in parts]
+    splits = [ValidationSplit(fit.merged, held.merged) for fit, held in parts]
     with workers(min(control.n_jobs, len(parts)), killable=largest > UNSTOPPABLE_ROWS) as pool:
         for pair in grid:
-            scores = results(pool, [(split.correct_weight, pair) for split in splits], stopping)
+            scores = results(pool, [(split.correct_weight, pair) for split in splits], budget.over)
             if scores is None:
                 break
             tried += 1

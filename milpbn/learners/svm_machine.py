@@ -28,8 +28,6 @@ class SvmClassifier(Predictor):
 
     Attributes
     ----------
-    variables : tuple of Variable
-        Features first, the class variable last.
     machine : sklearn.svm.SVC
         The machine on the indicators of the features' states. All indicators of a value without a state are 0.
     calibrated : sklearn.calibration.CalibratedClassifierCV or None
@@ -75,16 +73,7 @@ def calibrated(
     The decision values are those of a cross-validation on the training rows (`CalibratedClassifierCV` of scikit-learn,
     ``ensemble=False``; Platt 1999).
 
-    Parameters
-    ----------
-    data, sigma, cost
-        As for `fit_machine`.
-    random_state : int
-        Seed of the folds.
-    method : {'sigmoid', 'isotonic'}
-        The curve from decision values to probabilities.
-    folds : int
-        Number of folds.
+    `method` is the curve from decision values to probabilities, ``sigmoid`` or ``isotonic``.
     """
     model = CalibratedClassifierCV(
         MergingSVC(C=cost, gamma=width(sigma), cache_size=CACHE),
@@ -138,12 +127,10 @@ class MergingSVC(SVC):
 
 
 def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:
-    """Fit scikit-learn's LIBSVM with the kernel exp(-|x - x'|^2 / (2 sigma^2)) and weighted slacks.
+    """Fit scikit-learn's LIBSVM with the kernel exp(-|x - x'|^2 / (2 sigma^2)); slacks are multiplied by weights.
 
     Parameters
     ----------
-    data : Dataset
-        Training data; each sample's slack is multiplied by its weight.
     sigma : float
         Width of the kernel. Two samples that differ in d features have the squared distance 2 d.
     cost : float

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from milpbn.network.intervals import Z_95, Interval, effective_rows, mean_interval
+from milpbn.util.declared import Count, NotNegative
 
 
 @dataclass(frozen=True)
@@ -19,10 +21,6 @@ class Difference:
 
     Attributes
     ----------
-    value : float
-        The difference.
-    low, high : float
-        Ends of the interval.
     rows : int
         Number of different rows that were tested.
     effective_rows : float or None
@@ -30,11 +28,14 @@ class Difference:
         weights are equal.
     """
 
+    #: What files of earlier versions lack.
+    LATER: ClassVar[tuple[str, ...]] = ("effective_rows",)
+
     value: float
     low: float
     high: float
-    rows: int
-    effective_rows: float | None = None
+    rows: Count
+    effective_rows: NotNegative | None = None
 
     @property
     def distinguishable(self) -> bool:
@@ -125,8 +126,6 @@ def paired_parts(
     ----------
     ours, theirs : sequences of float, length J >= 2
         Each learner's figure on each part, in the same order.
-    test_to_train : float
-        As for `corrected_interval`.
     rows : int
         Number of different rows that were tested.
     """

@@ -36,14 +36,9 @@ LOST = (
 
 @dataclass(frozen=True)
 class Inline:
-    """One call after the other, in this process.
+    """One call after the other, in this process."""
 
-    Attributes
-    ----------
-    in_turn : bool
-        Whether a call begins only when the one before has ended, so that its item may depend on that.
-    """
-
+    #: Whether a call begins only when the one before has ended, so that its item may depend on that.
     in_turn: ClassVar[bool] = True
 
     def run(
@@ -61,14 +56,7 @@ class Processes(Inline):
     """Calls in several processes, which are killed when told to stop.
 
     The function is pickled once for every process. Under a memory limit (`milpbn.util.memory`) the processes share what
-    is left of it, and are as many as it has room for.
-
-    Attributes
-    ----------
-    count : int
-        Number of processes, at most.
-    lost : str
-        The error message if a process ends by itself.
+    is left of it, and are as many as it has room for. `lost` is the error message if one ends by itself.
     """
 
     in_turn: ClassVar[bool] = False
@@ -78,13 +66,7 @@ class Processes(Inline):
     def run(
         self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield each item with what the function returned, as calls end; see `Inline`.
-
-        Raises
-        ------
-        SolverError
-            If a process ends by itself.
-        """
+        """Yield each item with what the function returned, as calls end; SolverError if a process ends by itself."""
         listed, share = list(items), None
         count = min(self.count, max(1, len(listed)))
         if memory_limit() is not None:
@@ -123,15 +105,8 @@ def workers(
 ) -> Iterator[Executor]:
     """Yield an executor with several workers.
 
-    Parameters
-    ----------
-    count : int
-        Number of workers.
-    killable : bool
-        True: the workers are processes, which take a second or two to start and are killed at the end.
-        False: the workers are threads, which the end waits for; they are for short calls.
-    prepare, arguments : callable, tuple
-        What a process calls first.
+    If they are `killable`, they are processes, which take a second or two to start, call `prepare` with the arguments,
+    and are killed at the end. Else they are threads, which the end waits for; they are for short calls.
     """
     if not killable:
         with ThreadPoolExecutor(count) as pool:
@@ -156,21 +131,17 @@ def finished(
 
     Parameters
     ----------
-    pool : Executor
-        An executor from `workers`.
     calls : sequence of tuples
         For each call the function and its arguments.
     stopping : callable
         Called at once and every `POLL_SECONDS`; True means stop.
-    lost : str
-        The error message if a process ends by itself.
     when : {FIRST_COMPLETED, ALL_COMPLETED}
         Whether a result is yielded when its call ends, or within `POLL_SECONDS`.
 
     Raises
     ------
     SolverError
-        If a worker process ends by itself.
+        With the message `lost`, if a worker process ends by itself.
     """
     if stopping():
         return

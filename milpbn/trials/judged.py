@@ -55,10 +55,11 @@ class Judged:
             If no row has a class label and a positive weight.
         """
         rows = labelled_rows(data)
-        probabilities = predict_proba(predictor, rows)
+        predict_proba = getattr(predictor, "predict_proba", None)
         correct = predictor.predict_codes(rows) == rows.y
-        if probabilities is None:
+        if predict_proba is None:
             return cls(rows.weights, correct, None, None)
+        probabilities = predict_proba(rows)
         losses, errors = log_losses(probabilities, rows.y), squared_errors(probabilities, rows.y)
         return cls(rows.weights, correct, losses, errors)
 
@@ -110,9 +111,3 @@ class Judged:
             yield key, v, self.weights
         if not equal(self.weights):
             yield "unweighted", self.values["test"], np.ones(len(self.weights))
-
-
-def predict_proba(predictor: Predictor, data: Dataset) -> NDArray[np.float64] | None:
-    """Return P(c | z_m) of a predictor, shape (M, C); None if it has no probabilities."""
-    method = getattr(predictor, "predict_proba", None)
-    return None if method is None else method(data)

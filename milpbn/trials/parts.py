@@ -21,12 +21,7 @@ LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
 def validation_splits(classes: NDArray[np.integer], random_state: int) -> list[Split]:
     """Return (training, validation) rows as in P12, section 6: one split if there are many rows, else folds.
 
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes of the training rows.
-    random_state : int
-        Seed of the draw.
+    The class codes are those of the training rows, shape (M,).
     """
     if len(classes) > LARGE:
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
@@ -37,11 +32,6 @@ def validation_datasets(source: Table | Dataset, random_state: int) -> list[tupl
     """Return the (training, validation) samples on which a selection compares settings (P12, section 6).
 
     States and cuts of a table are learnt on the training rows of each split; a dataset keeps its own.
-
-    Raises
-    ------
-    InputError
-        If the training rows of a split have only one class.
     """
     return [datasets_of(source, split) for split in splits_of(source, random_state)[0]]
 

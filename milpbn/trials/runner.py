@@ -42,8 +42,6 @@ def run_cells(
         so that it may depend on that.
     compute : callable
         Returns what the method finds, or why it fails; None if it was stopped, so that nothing is kept.
-    store : CellStore
-        Where contents come from and go to.
     spread : Inline or Processes
         Where cells are computed.
     stopping : callable

@@ -21,6 +21,7 @@ from milpbn.data import Dataset
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network import load_classifier, read_structure
+from milpbn.util.budget import Budget
 from milpbn.util.options import spelling
 
 
@@ -63,7 +64,7 @@ def test_options_take_the_types_of_the_fields():
         flag: bool = setting(True, "A flag.")
         word: str = setting("a", "A word.", choices=("a", "b"))
 
-        def _fit(self, data: Dataset, control: Control) -> Learned:
+        def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
             raise NotImplementedError
 
     seen: dict[str, object] = {}

@@ -18,6 +18,7 @@ from milpbn.learners.base import Control
 from milpbn.learners.registry import get_learner
 from milpbn.sklearn import DifferentiableTANClassifier, NaiveBayesClassifier, TANClassifier
 from milpbn.util import interrupts
+from milpbn.util.options import declared
 
 IRIS = load_iris(return_X_y=True)
 
@@ -103,3 +104,14 @@ def test_ctrl_c_keeps_what_is_trained() -> None:
     assert model.details_["stopped_early"]
     assert model.score(X, y) > 0.5
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.parametrize("kind", [NaiveBayesClassifier, TANClassifier, DifferentiableTANClassifier])
+def test_defaults_and_docstring_are_those_of_the_learner(kind: Any) -> None:
+    own = kind().get_params()
+    shared = [item for item in declared(kind._kind) if item.name in own]
+    assert len(shared) >= 2
+    for item in shared:
+        assert own[item.name] == item.default
+        assert f"\n    {item.name} : " in kind.__doc__
+    assert "{" not in kind.__doc__.replace('{"', "")

@@ -204,8 +204,8 @@ GRID = {"select": "score=sm,cll p=.6,.9 discretise=mdl,quantile:3", "select_by":
 
 @pytest.mark.parametrize("choices", [CV, GRID, {**CV, "select": "leave-one-out=no,yes"}])
 def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any]) -> None:
-    X, y = small(60, 3)
-    X["f3"] = np.linspace(0, 1, 60) ** 2
+    X, y = small(40, 2)
+    X["f3"] = np.linspace(0, 1, 40) ** 2
     model = MaxMarginBNClassifier(**choices, time_limit=60.0).fit(X, y)
     data = milpbn.read_table((X, pd.Series(y, name="class")))
     grid = choices.get("select")
@@ -362,8 +362,8 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
     [{"recipe": "accurate"}, {"select": "leave-one-out=yes max-parents=1,2"}, {"leave_one_out": True}],
 )
 def test_leave_one_out_takes_balanced_classes(options: dict[str, Any]) -> None:
-    X, y = small(60)
-    y[:20] = "no"
+    X, y = small(40, 2)
+    y[:15] = "no"
     balanced = MaxMarginBNClassifier(class_weight="balanced", **options).fit(X, y)
     few, many = np.sort(np.unique(y, return_counts=True)[1])
     weights = np.where(y == "yes", many / few, 1.0)

@@ -11,9 +11,8 @@ from experiments_common import write_set
 from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.experiments import networks, recommended
-from milpbn.experiments.base import Budgets, MethodInput
+from milpbn.experiments.base import Budgets, Figures, MethodInput
 from milpbn.experiments.baselines import SupportVectors
-from milpbn.experiments.figures import Figures
 from milpbn.experiments.methods import METHODS, method
 from milpbn.experiments.networks import ExactSearch, SettingChoice
 from milpbn.experiments.protocol import parts
@@ -29,6 +28,7 @@ from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, select
+from milpbn.util.budget import Budget
 
 #: Two settings with cuts of their own.
 SMALL = "score=cll max-parents=1 discretise=mdl,quantile:3"
@@ -114,7 +114,7 @@ def test_an_interrupt_leaves_nothing(part, monkeypatch):
 def test_the_machine_is_validated_on_the_shared_splits(part):
     found = SupportVectors(sigmas=(0.5, 1.0, 2.0), costs=(0.5, 2.0)).run(work(part))
     grid = grid_from_the_middle(3, (0.5, 1.0, 2.0), (0.5, 2.0))
-    pair, details = choose_pair(part.validation(0), grid, networks.Control())
+    pair, details = choose_pair(part.validation(0), grid, networks.Control(), Budget())
     assert (found["choice"]["sigma"], found["choice"]["cost"]) == pair
     assert found["choice"]["validation_accuracy"] == details["validation_accuracy"]
     assert found["choice"]["tried"] == 6

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from milpbn.experiments import tables
-from milpbn.experiments.base import Budgets
+from milpbn.experiments.base import Budgets, Figures
 from milpbn.experiments.cells import Kept, KeptCells
-from milpbn.experiments.figures import Figures
 from milpbn.experiments.page import page
 from milpbn.experiments.published import Accuracy, Published
 from milpbn.experiments.runner import Plan, task_of

@@ -205,12 +205,12 @@ def _result(path: Path, shop: Path) -> None:
 
 
 def _comparison(path: Path, shop: Path) -> None:
-    from milpbn.learners.figures_files import read_comparison
+    from milpbn.learners.figures import Comparison
     from milpbn.plotting import draw_comparison
     from milpbn.util.jsonable import parse_object, read_text
 
     document = parse_object(read_text(path, "file"))
-    str(read_comparison(document, f"The file {str(path)!r}"))
+    str(Comparison.read(document, f"The file {str(path)!r}"))
     draw_comparison(document)
 
 

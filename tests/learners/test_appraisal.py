@@ -13,7 +13,7 @@ import milpbn
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.learners.appraisal import appraise, suboptimality
-from milpbn.learners.generative.trees import NaiveBayes, Tan
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.evaluation import accuracies, accuracy, evaluate
 from milpbn.network.structure import Structure
 

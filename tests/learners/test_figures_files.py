@@ -11,7 +11,7 @@ from running import random_data
 from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.learners.comparison import compare
-from milpbn.learners.figures_files import read_comparison
+from milpbn.learners.figures import Comparison
 from milpbn.learners.repeated import compare_over_folds
 
 
@@ -23,14 +23,14 @@ def document():
 
 
 def test_a_comparison_reads_as_it_was_written(document):
-    found = read_comparison(document, "It")
+    found = Comparison.read(document, "It")
     assert found.to_dict() == document
     assert [row.name for row in found.rows] == ["sm", "tan", "multinet"]
 
 
 def test_a_comparison_over_folds_shows_the_same_table():
     written = compare_over_folds(read_table("iris"), 2, 2, ("naive-bayes", "tan"), against="tan")
-    found = read_comparison(written.to_dict(), "It")
+    found = Comparison.read(written.to_dict(), "It")
     assert str(found) == str(written)
     assert len(found.rows[0].parts) == 4
 
@@ -53,10 +53,10 @@ def test_impossible_values_are_named(document, place, value, sentence):
         inside = inside[key]
     inside[place[-1]] = value
     with pytest.raises(InputError, match=sentence):
-        read_comparison(changed, "It")
+        Comparison.read(changed, "It")
 
 
 def test_a_score_without_its_options_has_the_defaults(document):
     changed = copy.deepcopy(document)
     changed["rows"][0]["details"]["score"] = {}
-    assert "max_parents = 2" in str(read_comparison(changed, "It"))
+    assert "max_parents = 2" in str(Comparison.read(changed, "It"))

@@ -12,8 +12,8 @@ from milpbn.errors import InputError
 from milpbn.learners.appraisal import appraise
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.learners.generative.multinet import MultinetLearner
-from milpbn.learners.generative.trees import NaiveBayes, Tan
 from milpbn.learners.parameters import learn_with_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import Svm
@@ -65,22 +65,22 @@ def test_the_time_limit_covers_both(data, monkeypatch) -> None:
     limits = []
 
     class Watched(NaiveBayes):
-        def _fit(self, data, control):
-            limits.append(control.time_limit)
-            return super()._fit(data, control)
+        def _fit(self, data, control, budget):
+            limits.append(budget.left())
+            return super()._fit(data, control, budget)
 
     learn_with_parameters(Watched(), data, Control(time_limit=100.0, parameters="cll"))
     learn_with_parameters(Watched(), data, Control(time_limit=100.0, parameters="ml"))
     learn_with_parameters(Watched(), data, Control(time_limit=100.0))
-    assert limits == [80.0, 100.0, 100.0]
+    assert limits == pytest.approx([80.0, 100.0, 100.0], abs=1.0)
 
 
 def test_an_interrupt_after_learning_keeps_the_parameters(data) -> None:
     learned = []
 
     class Watched(NaiveBayes):
-        def _fit(self, data, control):
-            found = super()._fit(data, control)
+        def _fit(self, data, control, budget):
+            found = super()._fit(data, control, budget)
             learned.append(1)
             return found
 

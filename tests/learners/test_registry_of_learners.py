@@ -16,7 +16,7 @@ import milpbn
 from milpbn.data import read_table
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
-from milpbn.learners.base import Control, Learner
+from milpbn.learners.base import Control, Learner, solver_limits
 from milpbn.learners.generative.closed_form import ClosedForm
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network import Structure
@@ -138,13 +138,15 @@ def test_a_stopped_milp_is_reported(
     assert learner.fit(data).details["stopped_early"] is True
 
 
-def test_parts_of_a_fit_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_gets_the_time_that_a_fit_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 50.0
-    monkeypatch.setattr("milpbn.learners.base.time.monotonic", lambda: now)
-    left = Control(time_limit=8.0, random_state=3).clock()
+    monkeypatch.setattr("milpbn.util.budget.time.monotonic", lambda: now)
+    budget = Control(time_limit=8.0).budget()
     now = 53.0
-    assert (left().time_limit, left().random_state) == (5.0, 3)
+    assert solver_limits(budget)["time_limit"] == 5.0
+    assert not solver_limits(budget)["interrupted"]()
     now = 60.0
-    assert 0 < (left().time_limit or 0) < 1e-6
-    control = Control()
-    assert control.clock()() is control
+    assert 0 < solver_limits(budget)["time_limit"] < 1e-6
+    stopped = Control(interrupted=lambda: True).budget()
+    assert solver_limits(stopped)["time_limit"] is None
+    assert solver_limits(stopped)["interrupted"]()

@@ -16,7 +16,7 @@ from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each
 from milpbn.learners.contestants import Contest
 from milpbn.learners.figures import ComparisonRow
-from milpbn.learners.repeated import compare_over_folds, pooled
+from milpbn.learners.repeated import Parts, compare_over_folds
 from milpbn.network.intervals import wilson_interval
 from milpbn.trials.differences import corrected_interval, paired_shares
 from milpbn.trials.judged import Judged
@@ -91,7 +91,7 @@ def test_with_weights_the_intervals_contain_those_of_the_rows():
         return ComparisonRow(name=name, judged=judged, **judged.means())
 
     learners = [[row(name, hits, part) for part in held] for name, hits in (("a", right), ("b", other))]
-    a, b = pooled(learners, "a", 1 / 9, 400, weights, held)
+    a, b = Parts(1 / 9, 400, weights, held).means(learners, "a")
     assert a.test == pytest.approx(np.average(right, weights=weights), abs=0.01)
     low, high = a.intervals["test"]
     assert low < 0.5 * 0.86 + 0.5 * 0.95  # 20 of 20 right leave room for a share of .86
@@ -102,17 +102,17 @@ def test_with_weights_the_intervals_contain_those_of_the_rows():
     assert all(part.judged is None for part in (*a.parts, *b.parts))
     # Five discordant positives to none have the p-value .0625.
     assert b.differences["test"].value < -0.1
-    assert not pooled(learners, "a", 1 / 9, 400, weights, held)[1].differences["test"].low < -1
+    assert not Parts(1 / 9, 400, weights, held).means(learners, "a")[1].differences["test"].low < -1
     assert b.differences["test"].effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
     half = [[row(name, hits, part) if k else ComparisonRow(name=name) for k, part in enumerate(held)]
             for name, hits in (("a", right), ("b", other))]  # fmt: skip
-    assert pooled(half, "a", 1 / 9, 400, weights, held)[0].intervals["test"][0] < low + 0.05
+    assert Parts(1 / 9, 400, weights, held).means(half, "a")[0].intervals["test"][0] < low + 0.05
 
 
 def test_parts_that_agree_say_no_more_than_their_rows():
     same = [ComparisonRow(name="a", test=1.0) for _ in range(5)]
     less = [ComparisonRow(name="b", test=0.9) for _ in range(5)]
-    a, b = pooled([same, less], "a", 1 / 4, 50)
+    a, b = Parts(1 / 4, 50).means([same, less], "a")
     assert a.intervals["test"] == wilson_interval(1.0, 50)
     assert b.intervals["test"] == wilson_interval(0.9, 50)
     found = b.differences["test"]
@@ -128,7 +128,7 @@ def test_failures_on_some_parts_are_noted():
         ComparisonRow(name="a", test=0.7),
     ]
     theirs = [ComparisonRow(name="b", test=x) for x in (0.4, 0.9, 0.4)]
-    a, b = pooled([ours, theirs], "b", 0.5, 30)
+    a, b = Parts(0.5, 30).means([ours, theirs], "b")
     assert a.test == pytest.approx(0.6)
     assert a.differences["test"].value == pytest.approx(0.2)
     assert a.note == "refused (in 1 of 3 parts)"

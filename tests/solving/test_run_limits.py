@@ -241,7 +241,7 @@ def test_a_learner_that_ignores_the_stop_is_not_waited_for(deaf: threading.Event
         name = "deaf"
         summary = reference = ""
 
-        def _fit(self, data: milpbn.data.Dataset, control: Control) -> Learned:
+        def _fit(self, data: milpbn.data.Dataset, control: Control, budget: Budget) -> Learned:
             deaf.wait()
             raise AssertionError
 

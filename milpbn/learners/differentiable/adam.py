@@ -134,16 +134,8 @@ def _move_phi(layout, state, gradient, rate, first_share, root):  # type: ignore
 def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-untyped-def]
     """Make one step with the gradients in `work`, and set the gradient of Theta to 0.
 
-    Parameters
-    ----------
-    layout : Layout
-        Families.
-    state : AdamState
-        Changed in place.
-    work : Work
-        `chosen`, `gradient` and `phi_gradient` as `batch_gradients` writes them.
-    rate, structure_rate : float
-        Learning rates of Theta and Phi.
+    The state is changed in place. `batch_gradients` has written `chosen`, `gradient` and `phi_gradient` of the `Work`.
+    The rates are those of Theta and Phi.
     """
     state.steps[0] += 1
     first_share = 1.0 - BETA1 ** state.steps[0]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -21,11 +19,6 @@ KIND = "training"
 LARGEST_HISTORY = 64 * 2**20
 
 
-def fingerprint(description: Any) -> str:
-    """Return a hash of JSON values that describe a run: data, families, settings."""
-    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
-
-
 def save_checkpoint(
     path: str | os.PathLike[str],
     run: str,
@@ -37,10 +30,8 @@ def save_checkpoint(
 
     Parameters
     ----------
-    path : str or path-like
-        The file, an ``.npz`` archive with any name.
     run : str
-        `fingerprint` of the run.
+        A hash of what describes the run.
     state : mapping of str to arrays
         Everything that training changes: parameters, moments, sums over finished runs.
     history : list

@@ -238,14 +238,10 @@ def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ign
 
     Parameters
     ----------
-    layout : Layout
-        Families.
     theta : float array, shape (size,)
         Normalised log-probabilities.
     phi : float64 array, shape (F,)
         Unnormalised log-probabilities of the families.
-    loss : Loss
-        The loss.
     noise : float64 array, shape (F,)
         Gumbel(0, 1) samples.
     tau : float
@@ -253,8 +249,6 @@ def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ign
     work : Work
         Before the call, ``codes[:, :B]`` and ``scale[:B]`` contain the batch, and `gradient` is 0. The call writes
         `chosen`, `choice_slopes`, `phi_gradient` and `gradient`.
-    B : int
-        Number of samples.
     """
     sample_families(layout, phi, noise, work.chosen)
     _add_logits(layout, theta, work, B)

@@ -62,7 +62,7 @@ class Layout(NamedTuple):
 
     @property
     def n_families(self) -> int:
-        """Number of families F."""
+        """F."""
         return len(self.states)
 
     @property
@@ -77,14 +77,7 @@ class Layout(NamedTuple):
 
 
 def build_layout(data: Dataset, choices: Choices) -> Layout:
-    """Return the layout of candidate parent sets over a dataset's variables.
-
-    Parameters
-    ----------
-    data : Dataset
-        Only the variables' numbers of states are used.
-    choices : sequence of sequences of ascending tuples of int, length V
-        Candidate parent sets, at least one per variable.
+    """Return the layout of candidate parent sets, at least one per variable, each in ascending order.
 
     Raises
     ------
@@ -168,16 +161,7 @@ def tables_to_cpts(
 ) -> tuple[Cpt, ...]:
     """Return the probability tables of one family per variable, normalised in double precision.
 
-    Parameters
-    ----------
-    data : Dataset
-        Only the variables' numbers of states are used.
-    layout, choices
-        The families.
-    values : float array, shape (size,)
-        Log-probabilities.
-    chosen : sequence of int, length V
-        Position of each variable's parent set among its choices.
+    Log-probabilities are `values`, shape (size,). `chosen` has the V positions of the parent sets among their choices.
     """
     cpts = []
     for v, n in enumerate(chosen):

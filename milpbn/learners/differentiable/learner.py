@@ -18,6 +18,7 @@ from milpbn.network.cpt import require_match
 from milpbn.network.formats.structure_files import read_structure
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
+from milpbn.util.budget import Budget
 from milpbn.version import __version__
 
 
@@ -70,13 +71,7 @@ class GradientLearner(Learner):
         return idle
 
     def training(self) -> Training:
-        """Return the settings of the training.
-
-        Raises
-        ------
-        InputError
-            If an option is out of range.
-        """
+        """Return the settings of the training; an option out of range raises InputError."""
         return Training(
             loss=make_loss(self.loss, self.lambda_, self.gamma, self.eta),
             epochs=self.epochs,
@@ -89,9 +84,9 @@ class GradientLearner(Learner):
             averaged_runs=self.averaged_runs,
         )
 
-    def learn(self, data: Dataset, choices: Choices, control: Control) -> Learned:
+    def learn(self, data: Dataset, choices: Choices, control: Control, budget: Budget) -> Learned:
         """Train, and return the classifier."""
-        trained = train(data, choices, self.training(), control, self.checkpoint)
+        trained = train(data, choices, self.training(), control, self.checkpoint, budget)
         options = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "checkpoint"}
         provenance = {"learner": {"name": self.name, **options, "random_state": control.random_state}}
         return learned(data, trained, self.smoothing, provenance)
@@ -139,10 +134,10 @@ class DifferentiableTan(GradientLearner):
         """Return the settings of the training; see `GradientLearner.training`."""
         return replace(super().training(), structure_rate=self.structure_rate)
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Learn structure and parameters."""
         choices = candidate_choices(data, self.structure, self.k, self.ordering, self.selection)
-        return self.learn(data, choices, control)
+        return self.learn(data, choices, control, budget)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,11 +170,11 @@ class Parameters(GradientLearner):
                 "The learner 'parameters' needs a structure; name its file with --structure-file (structure_file)."
             )
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Learn the parameters."""
         assert self.structure_file is not None  # see `check`
         structure = read_structure(self.structure_file, data.names)
-        return self.learn(data, fixed_choices(structure), control)
+        return self.learn(data, fixed_choices(structure), control, budget)
 
 
 def fixed_choices(structure: Structure) -> Choices:
@@ -188,29 +183,9 @@ def fixed_choices(structure: Structure) -> Choices:
 
 
 def train_parameters(
-    data: Dataset,
-    structure: Structure,
-    training: Training,
-    control: Control = Control(),
+    data: Dataset, structure: Structure, training: Training, control: Control = Control()
 ) -> Classifier:
-    """Return the classifier of a structure with trained parameters.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training samples without unknown values.
-    structure : Structure
-        Any structure over the data's variables.
-    training : Training
-        Loss and settings.
-    control : Control
-        Seed, time limit, reports.
-
-    Raises
-    ------
-    InputError
-        If the structure has other variables, a table is too large, or a value has no state.
-    """
+    """Return the classifier of any structure with trained parameters; `train` says what raises InputError."""
     require_match(data, structure)
     trained = train(data, fixed_choices(structure), training, control)
     return Classifier(data.variables, structure, trained.cpts, training.smoothing, _provenance(data, {}))

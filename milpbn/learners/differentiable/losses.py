@@ -20,14 +20,8 @@ LOSSES = ("nll", "lm", "hyb", "cll")
 class Loss(NamedTuple):
     """The loss ``generative`` * R20 (5) + ``margin`` * R20 (6) - ``conditional`` * log P(c_n | x_n).
 
-    Attributes
-    ----------
-    generative, margin, conditional : float
-        Factors, at least 0.
-    gamma : float
-        Desired log-margin in nats.
-    eta : float
-        Sharpness of the softened maximum over the competing classes, which is (log sum exp(eta v)) / eta.
+    The factors are at least 0. `gamma` is the desired log-margin in nats, `eta` the sharpness of the softened maximum
+    over the competing classes, which is (log sum exp(eta v)) / eta.
     """
 
     generative: float
@@ -38,23 +32,12 @@ class Loss(NamedTuple):
 
 
 def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 10.0) -> Loss:
-    """Return one of the four losses.
-
-    Parameters
-    ----------
-    name : str
-        ``nll``, ``lm``, ``hyb`` (nll + lambda lm) or ``cll``.
-    lambda_ : float
-        Weight of the margin loss in ``hyb``, at least 0.
-    gamma : float
-        Desired log-margin in nats, positive.
-    eta : float
-        Sharpness of the softened maximum, positive.
+    """Return one of the four losses: ``nll``, ``lm``, ``hyb`` (nll + lambda lm) or ``cll``.
 
     Raises
     ------
     InputError
-        If there is no such loss, or a number is out of range.
+        If there is no such loss, lambda is negative, or gamma or eta is not positive.
     """
     if name not in LOSSES:
         raise InputError(f"There is no loss {name!r}; choose one of {', '.join(LOSSES)}.")
@@ -72,16 +55,8 @@ def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 
 def sample_loss(loss, logits, y, slope):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return one sample's loss, and whether classes other than the true one have a derivative.
 
-    Parameters
-    ----------
-    loss : Loss
-        The loss.
-    logits : float64 array, shape (C,)
-        log p(x, c) of all classes in nats.
-    y : int
-        True class.
-    slope : float64 array, shape (C,)
-        The call writes the derivatives here.
+    `logits` are log p(x, c) of all classes in nats, float64 array of shape (C,), and `y` is the true class. The call
+    writes the derivatives to `slope`, of the same shape.
     """
     C = len(logits)
     own = logits[y]

@@ -38,16 +38,10 @@ def random_ordering(n_features: int, number: int) -> NDArray[np.int64]:
 def random_parents(
     candidates: Sequence[NDArray[np.int64]], k: int, ordering: int, selection: int
 ) -> list[list[int]]:
-    """Return at most k random parents of every feature.
+    """Return at most k random ones of every feature's candidates.
 
-    Parameters
-    ----------
-    candidates : sequence of int64 arrays, length N
-        Possible parents of every feature.
-    k : int
-        Maximum number of parents. The parents for a smaller k are a subset of those for a larger k.
-    ordering, selection : int
-        Numbers of the ordering and of the selection, which are the seed.
+    Those for a smaller k are a subset of those for a larger k. The numbers of the ordering and of the selection are the
+    seed.
     """
     rng = np.random.default_rng([len(candidates), ordering, selection, 1])
     return [rng.permutation(possible)[:k].tolist() for possible in candidates]
@@ -62,13 +56,7 @@ def predecessors(order: Sequence[int] | NDArray[np.int64]) -> list[NDArray[np.in
 
 
 def image_side(n_features: int) -> int:
-    """Return the side of the square image whose pixels, row by row, are the features.
-
-    Raises
-    ------
-    InputError
-        If the number of features is not a square.
-    """
+    """Return the side of the square image whose pixels, row by row, are the features; InputError if there is none."""
     side = math.isqrt(n_features)
     if side * side != n_features:
         raise InputError(
@@ -133,8 +121,6 @@ def candidate_choices(
 
     Parameters
     ----------
-    data : Dataset
-        Training data.
     structure : str
         One of `STRUCTURES`.
     k : int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
@@ -31,22 +32,17 @@ class Hyperparameters:
 
 def search_one(count: int = 500, random_state: int = 0) -> list[Hyperparameters]:
     """Return the points of random search (I): log10 lambda ~ U(0, 3), log10 gamma ~ U(-1, 2), eta ~ U(1, 20)."""
-    rng = np.random.default_rng([random_state, 1])
+    draw = np.random.default_rng([random_state, 1]).uniform
     return [
-        Hyperparameters(
-            float(10 ** rng.uniform(0, 3)), float(10 ** rng.uniform(-1, 2)), float(rng.uniform(1, 20))
-        )
+        Hyperparameters(float(10 ** draw(0, 3)), float(10 ** draw(-1, 2)), float(draw(1, 20)))
         for _ in range(count)
     ]
 
 
 def search_two(count: int = 100, random_state: int = 0) -> list[Hyperparameters]:
     """Return the points of random search (II): log10 lambda ~ U(1, 3), log10 gamma ~ U(-1, 2), eta = 10."""
-    rng = np.random.default_rng([random_state, 2])
-    return [
-        Hyperparameters(float(10 ** rng.uniform(1, 3)), float(10 ** rng.uniform(-1, 2)), 10.0)
-        for _ in range(count)
-    ]
+    draw = np.random.default_rng([random_state, 2]).uniform
+    return [Hyperparameters(float(10 ** draw(1, 3)), float(10 ** draw(-1, 2)), 10.0) for _ in range(count)]
 
 
 def structures(family: str) -> list[DifferentiableTan]:
@@ -64,17 +60,15 @@ def structures(family: str) -> list[DifferentiableTan]:
         If there is no such kind.
     """
     base = DifferentiableTan(epochs=EPOCHS)
-    orderings = range(ORDERINGS)
+    drawn = {
+        "random": product((base.k,), range(ORDERINGS), range(RANDOM_SELECTIONS)),
+        "subset": product(SUBSET_K, range(ORDERINGS), range(SUBSET_SELECTIONS)),
+        "all": product((base.k,), range(ORDERINGS), (base.selection,)),
+    }
+    if family in drawn:
+        return [replace(base, structure=family, k=k, ordering=o, selection=s) for k, o, s in drawn[family]]
     if family in ("naive-bayes", "chow-liu"):
         return [replace(base, structure=family)]
-    if family == "all":
-        return [replace(base, structure="all", ordering=o) for o in orderings]
-    if family == "random":
-        numbers = [(o, s) for o in orderings for s in range(RANDOM_SELECTIONS)]
-        return [replace(base, structure="random", ordering=o, selection=s) for o, s in numbers]
-    if family == "subset":
-        triples = [(k, o, s) for k in SUBSET_K for o in orderings for s in range(SUBSET_SELECTIONS)]
-        return [replace(base, structure="subset", k=k, ordering=o, selection=s) for k, o, s in triples]
     if family == "heuristic":
         return [replace(base, structure=f"heuristic-{letter}", k=k) for letter in "abc" for k in HEURISTIC_K]
     raise InputError(
@@ -86,27 +80,11 @@ def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[Di
     """Yield all runs of R20 for one kind of structures: all combinations of hyperparameters, structure and rate.
 
     The hyperparameters come from search (II) for the kinds with many structures (random, subset, heuristic), and from
-    search (I) for the others.
-
-    Parameters
-    ----------
-    family : str
-        See `structures`.
-    batch_size : int
-        See `BATCH_SIZES`.
-    random_state : int
-        Seed of the random search.
+    search (I) for the others. `structures` has the kinds, `BATCH_SIZES` the batch sizes of R20.
     """
     many = family in ("random", "subset", "heuristic")
     search = search_two(random_state=random_state) if many else search_one(random_state=random_state)
     for found in search:
         for learner in structures(family):
             for rate in LEARNING_RATES:
-                yield replace(
-                    learner,
-                    lambda_=found.lambda_,
-                    gamma=found.gamma,
-                    eta=found.eta,
-                    batch_size=batch_size,
-                    learning_rate=rate,
-                )
+                yield replace(learner, **vars(found), batch_size=batch_size, learning_rate=rate)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Sequence
@@ -15,8 +17,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.differentiable.adam import AdamState, adam_step, initial_state
-from milpbn.learners.differentiable.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from milpbn.learners.differentiable.adam import adam_step, initial_state
+from milpbn.learners.differentiable.checkpoints import load_checkpoint, save_checkpoint
 from milpbn.learners.differentiable.gradients import batch_gradients, make_work
 from milpbn.learners.differentiable.layout import (
     Choices,
@@ -31,6 +33,7 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import Pause
 from milpbn.util.compiled import kernel
@@ -50,8 +53,6 @@ class Training:
 
     Attributes
     ----------
-    loss : Loss
-        The loss to minimise.
     epochs : int
         Number of passes over the data; with 0 the result has the initial tables.
     batch_size : int
@@ -68,8 +69,6 @@ class Training:
         Initial tables. ``uniform``: drawn from U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
     smoothing : float
         Laplace constant of ``ml``.
-    dtype : str
-        ``float32`` or ``float64``.
     validation : float
         Share of the samples held out to measure the error during the training; 0 for none.
     averaged_runs : int
@@ -137,8 +136,6 @@ class Trained:
         Error of the result on the held-out samples.
     runs : int
         Number of runs in the mean. A run that was stopped is left out, unless it is the first.
-    stopped_early : bool
-        Whether the time limit or the user ended the training before its last epoch.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -189,22 +186,8 @@ class Epoch(NamedTuple):
 def train_epoch(layout, state, loss, codes, weights, epoch, work):  # type: ignore[no-untyped-def]
     """Make the steps of one epoch, and return the weighted mean loss of its batches, each before its step.
 
-    Parameters
-    ----------
-    layout : Layout
-        Families.
-    state : AdamState
-        Changed in place.
-    loss : Loss
-        The loss.
-    codes : int32 array, shape (M, V)
-        Samples.
-    weights : float64 array, shape (M,)
-        Weights of the samples.
-    epoch : Epoch
-        Batches, random numbers and learning rates.
-    work : Work
-        Buffers for a batch.
+    The `AdamState` is changed in place. The samples are `codes`, int32 array of shape (M, V), with `weights`, float64
+    array of shape (M,).
     """
     M, V = codes.shape
     total = weights.sum()
@@ -232,22 +215,19 @@ def train(
     training: Training,
     control: Control = Control(),  # frozen
     checkpoint: str | None = None,
+    budget: Budget | None = None,
 ) -> Trained:
     """Train the tables of all candidate families and the distributions of the choices (R20, section 3).
 
     Parameters
     ----------
-    data : Dataset
-        Training samples without unknown values.
     choices : sequence of sequences of ascending tuples of int, length V
         Candidate parent sets of every variable, the class last; one per variable for a fixed structure.
-    training : Training
-        Loss and settings.
-    control : Control
-        Seed, time limit, reports.
     checkpoint : str, optional
         File to which the state is saved every `CHECKPOINT_SECONDS` and at the end. If it exists, the training continues
         from it. A training in several parts gives the same result as one without interruption, bit by bit.
+    budget : Budget, optional
+        As for `Learner.fit`.
 
     Raises
     ------
@@ -255,13 +235,12 @@ def train(
         If a value has no state, a table is too large, or the checkpoint belongs to another training.
     """
     check_data(data, Prior(training.smoothing))
-    stopping, began = control.watch(), time.monotonic()
+    budget, began = budget or control.budget(), time.monotonic()
     seed = control.random_state
-    runner = _first_run(data, choices, training, seed)
+    runner = _Runner(data, choices, training, seed)
     layout, state = runner.layout, runner.state
-    run = fingerprint(
-        [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
-    )
+    about = [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
+    run = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
     history = []
     if checkpoint is not None:
         history = load_checkpoint(checkpoint, run, runner.arrays)
@@ -276,7 +255,7 @@ def train(
     total = training.averaged_runs * training.epochs
     pause, stopped_early = Pause(CHECKPOINT_SECONDS, CHECKPOINT_SECONDS), False
     for epoch in range(len(history), total):
-        if stopping():
+        if budget.over():
             stopped_early = True
             break
         value = runner.epoch(epoch, seed)
@@ -290,7 +269,8 @@ def train(
             with pause.after():
                 save()
     save()
-    tables, phi = runner.answer(len(history))
+    finished = len(history) // max(1, training.epochs)
+    tables, phi = runner.answer(finished)
     chosen = most_probable(layout, phi)
     return Trained(
         parents=tuple(sets[n] for sets, n in zip(choices, chosen, strict=True)),
@@ -298,7 +278,7 @@ def train(
         phi=phi,
         history=history,
         error=runner.held_out_error(tables, phi) if history else None,
-        runs=max(1, runner.finished(len(history))),
+        runs=max(1, finished),
         stopped_early=stopped_early,
     )
 
@@ -308,19 +288,28 @@ def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
-@dataclass(frozen=True, eq=False)
 class _Runner:
-    """Successive runs on the same data: the state of the current run, and the sums over the finished runs."""
+    """Successive runs on the same data: the state of the current run, and the sums over the finished runs.
 
-    data: Dataset
-    held_out: Dataset | None
-    layout: Layout
-    choices: Choices
-    training: Training
-    theta: NDArray[np.float64]
-    state: AdamState
-    #: Sums of Theta and Phi over the finished runs; empty if there is only one run.
-    sums: dict[str, NDArray[np.float64]]
+    The sums are those of Theta and Phi; they are empty if there is only one run.
+    """
+
+    def __init__(self, data: Dataset, choices: Choices, training: Training, seed: int) -> None:
+        self.data, self.choices, self.training = data, choices, training
+        self.held_out: Dataset | None = None
+        if training.validation > 0:
+            fit_rows, held_rows = validation_split(data.y, training.validation, seed)
+            self.data, self.held_out = data.take(fit_rows), data.take(held_rows)
+        self.layout = build_layout(self.data, choices)
+        if training.init == "ml":
+            self.theta = likelihood_tables(self.layout, self.data, choices, training.smoothing)
+        else:
+            self.theta = uniform_tables(self.layout, np.random.default_rng([seed, 0]))
+        self.state = initial_state(self.layout, self.theta, training.dtype)
+        self.sums: dict[str, NDArray[np.float64]] = {}
+        if training.averaged_runs > 1:
+            phi = np.zeros(self.state.phi.shape)
+            self.sums = {"theta_sum": np.zeros(self.state.theta.shape), "phi_sum": phi}
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -356,13 +345,8 @@ class _Runner:
             self.sums["phi_sum"] += self.state.phi
         return value
 
-    def finished(self, done: int) -> int:
-        """Return the number of runs that are finished after `done` epochs."""
-        return done // max(1, self.training.epochs)
-
-    def answer(self, done: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-        """Return Theta and Phi after `done` epochs: the means over finished runs, or those of the only run."""
-        finished = self.finished(done)
+    def answer(self, finished: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+        """Return Theta and Phi: the means over the finished runs, or those of the only run."""
         if not self.sums or not finished:
             return self.state.theta, self.state.phi
         return self.sums["theta_sum"] / finished, self.sums["phi_sum"] / finished
@@ -373,24 +357,6 @@ class _Runner:
             return None
         chosen = most_probable(self.layout, phi)
         return error_rate(self.held_out, tables_to_cpts(self.data, self.layout, self.choices, theta, chosen))
-
-
-def _first_run(data: Dataset, choices: Choices, training: Training, seed: int) -> _Runner:
-    """Return the first run before its first epoch."""
-    fitted, held_out = data, None
-    if training.validation > 0:
-        fit_rows, held_rows = validation_split(data.y, training.validation, seed)
-        fitted, held_out = data.take(fit_rows), data.take(held_rows)
-    layout = build_layout(fitted, choices)
-    if training.init == "ml":
-        theta = likelihood_tables(layout, fitted, choices, training.smoothing)
-    else:
-        theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
-    state = initial_state(layout, theta, training.dtype)
-    sums = {}
-    if training.averaged_runs > 1:
-        sums = {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
-    return _Runner(fitted, held_out, layout, choices, training, theta, state, sums)
 
 
 def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:

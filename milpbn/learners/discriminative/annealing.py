@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,8 +19,9 @@ from milpbn.heuristics.spanning import tan_structure
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import Found, MarginLearner
+from milpbn.learners.discriminative.learner import FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
+from milpbn.util.budget import Budget
 from milpbn.util.options import check_choice
 
 #: Number of random changes of the start whose mean effect is the first temperature.
@@ -59,7 +59,7 @@ class Annealing(MarginLearner):
         if self.temperature is not None and not (self.temperature > 0 and math.isfinite(self.temperature)):
             raise InputError(f"temperature must be a positive finite number of nats, got {self.temperature}.")
 
-    def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         begun = time.monotonic()
         rng = np.random.default_rng(control.random_state)
         forest = _Forest(score)
@@ -68,10 +68,10 @@ class Annealing(MarginLearner):
             forest.set_parents(np.array([s[0] if len(s) > 1 else -1 for s in tree], dtype=np.int64))
         begin = best = score.value
         best_parent = forest.parent.copy()
-        first = self.temperature or _mean_effect(forest, rng, stopping)
+        first = self.temperature or _mean_effect(forest, rng, budget)
         accepted = 0
         for step in range(self.steps):
-            if stopping():
+            if budget.over():
                 break
             if step % REFRESH_STEPS == REFRESH_STEPS - 1:
                 forest.set_parents(forest.parent)
@@ -81,8 +81,10 @@ class Annealing(MarginLearner):
             logits = forest.changed(*change)
             loss = score.value - score.at(logits)
             progress = step / self.steps
-            if control.time_limit:  # the temperature must be low before the time limit ends the search
-                progress = max(progress, (time.monotonic() - begun) / control.time_limit)
+            if (
+                budget.deadline is not None
+            ):  # the temperature must be low before the time limit ends the search
+                progress = max(progress, (time.monotonic() - begun) / (budget.deadline - begun))
             temperature = first * COOLING ** min(1.0, progress)
             if loss > 0 and rng.random() >= math.exp(-loss / temperature):
                 continue
@@ -95,7 +97,7 @@ class Annealing(MarginLearner):
         forest.set_parents(best_parent)
         parents: list[ParentSet] = [() if j < 0 else (int(j),) for j in best_parent]
         details = {"start_score": begin, "first_temperature": first, "accepted": accepted}
-        return Found(parents, score.value, stopping(), details)
+        return FoundParents(parents, score.value, budget.over(), details)
 
 
 class _Forest:
@@ -132,11 +134,11 @@ class _Forest:
         return self.score.added(self._changes, columns, [sign for _, sign in terms])
 
 
-def _mean_effect(forest: _Forest, rng: np.random.Generator, stopping: Callable[[], bool]) -> float:
+def _mean_effect(forest: _Forest, rng: np.random.Generator, budget: Budget) -> float:
     """Return the mean absolute effect of random changes on the score in nats, or 1 if none has an effect."""
     effects = []
     for _ in range(PROBES):
-        change = None if stopping() else forest.random_change(rng)
+        change = None if budget.over() else forest.random_change(rng)
         if change is not None:
             effects.append(abs(forest.score.at(forest.changed(*change)) - forest.score.value))
     return float(np.mean(effects)) if any(effects) else 1.0

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.discriminative.family_changes import Changes, FamilyChanges, column_cells
@@ -70,26 +69,17 @@ class Criterion:
 class ChangingScore:
     """The score of a classifier that begins as naive Bayes and changes by single features' parents.
 
-    Parameters
-    ----------
-    families : FamilyChanges
-        Data and parameters.
-    criterion : Criterion
-        The score.
-
     Attributes
     ----------
     logits : float64 array, shape (M, C)
         Log-joint of the current structure in nats. In cross-validation the parameters for a sample come from the folds
         without it.
-    value : float
-        Score of the current structure.
     evaluations : int
         Number of changed structures that have been scored.
     """
 
     def __init__(self, families: FamilyChanges, criterion: Criterion) -> None:
-        self.families = families
+        self.families, self.data = families, families.data
         self.criterion = criterion
         self.evaluations = 0
         self.logits = families.naive_bayes()
@@ -97,11 +87,6 @@ class ChangingScore:
         self._samples = families.changes([]).tables
         self._duals = empty_duals(self._samples)
         self.value = self._total(self.logits)
-
-    @property
-    def data(self) -> Dataset:
-        """The training samples."""
-        return self.families.data
 
     def at(self, logits: NDArray[np.float64]) -> float:
         """Return the score at another log-joint, shape (M, C)."""
@@ -160,16 +145,8 @@ class ChangingScore:
     ) -> tuple[int, float] | None:
         """Return the column whose addition gives the best score, and the score; None if no addition improves it.
 
-        Columns are scored in the order of their bounds, until no remaining bound exceeds the best score.
-
-        Parameters
-        ----------
-        changes : Changes
-            Tables of the families to choose from.
-        allowed : bool array, shape (K,), optional
-            The columns to choose from; by default all.
-        stopping : callable
-            Called often; when it returns True, the search ends with the best column so far.
+        Columns are scored in the order of their bounds, until no remaining bound exceeds the best score, or `stopping`
+        returns True. Only columns that are `allowed`, bool array of shape (K,), are looked at; by default all.
         """
         allowed = np.ones(len(changes.spreads), dtype=bool) if allowed is None else allowed
         bounds = self.bounds(changes, allowed)

@@ -71,22 +71,7 @@ class Estimation:
     def classifier(
         self, data: Dataset, structure: Structure, provenance: Mapping[str, Any] | None = None
     ) -> Classifier:
-        """Return the classifier of a structure with parameters from the data.
-
-        Parameters
-        ----------
-        data : Dataset
-            Training data.
-        structure : Structure
-            The structure.
-        provenance : mapping, optional
-            Information that the classifier keeps about its origin.
-
-        Raises
-        ------
-        InputError
-            See `milpbn.network.cpt.fit_cpts`.
-        """
+        """Return the classifier of a structure with parameters from the data; see `milpbn.network.cpt.fit_cpts`."""
         zero = self.zero_probability
         if zero is None:
             return Classifier.fit(data, structure, self.smoothing, provenance)
@@ -111,10 +96,6 @@ class FamilyChanges:
 
     Parameters
     ----------
-    data : Dataset
-        Training samples without unknown values.
-    estimation : Estimation
-        The estimation of parameters from counts.
     fold : int array, shape (M,), optional
         Number of each sample's fold, from 0. The parameters for a sample come from the other folds. Without `fold` they
         come from all samples.
@@ -155,13 +136,7 @@ class FamilyChanges:
         return logits
 
     def changes(self, families: Sequence[Family]) -> Changes:
-        """Return the tables of some families; column k belongs to ``families[k]``.
-
-        Raises
-        ------
-        InputError
-            If the tables do not fit into the machine's memory.
-        """
+        """Return the tables of some families; column k belongs to ``families[k]``."""
         tables = self._tables(families, change=True)
         return Changes(tables, table_spreads(tables))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from milpbn.learners.discriminative.family_changes import Estimation, FamilyChan
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import ParentSet
 from milpbn.problem.scores.spec import DEFAULT_P, gamma_from_p
+from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.options import check_choice
 from milpbn.util.threads import threads_used
@@ -31,20 +32,8 @@ GAMMA_GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
 @dataclass(frozen=True)
-class Found:
-    """The result of a search.
-
-    Attributes
-    ----------
-    parents : list of tuples of int, length N
-        The feature parents of every feature.
-    value : float
-        The score of this structure, see `Criterion`.
-    stopped : bool
-        Whether the time limit or the user ended the search.
-    details : dict
-        Further information of the method, as JSON values.
-    """
+class FoundParents:
+    """The result of a search: the feature parents of the N features, and the score of this structure (`Criterion`)."""
 
     parents: list[ParentSet]
     value: float
@@ -93,13 +82,12 @@ class DiscriminativeLearner(Learner):
         return Criterion(self.criterion)
 
     @abstractmethod
-    def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         """Search for a structure, beginning with naive Bayes, which is the current structure of `score`."""
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Search for a structure, and fit its parameters to all data."""
-        stopping = control.watch()
-        return self._learn(data, self._families(data, control), control, stopping)
+        return self._learn(data, self._families(data, control), control, budget)
 
     def _families(self, data: Dataset, control: Control) -> FamilyChanges:
         """Return the source of the tables of changes, which depends on the data and the estimation only."""
@@ -108,14 +96,12 @@ class DiscriminativeLearner(Learner):
         with threads_used(control.n_jobs):
             return FamilyChanges(merged, self.estimation, fold, parallel=control.n_jobs > 1)
 
-    def _learn(
-        self, data: Dataset, families: FamilyChanges, control: Control, stopping: Callable[[], bool]
-    ) -> Learned:
+    def _learn(self, data: Dataset, families: FamilyChanges, control: Control, budget: Budget) -> Learned:
         """Search with the tables that `_families` returns, and fit the parameters."""
         with threads_used(control.n_jobs):
             score = ChangingScore(families, self._criterion)
             begin = score.value
-            found = self._search(score, control, stopping)
+            found = self._search(score, control, budget)
         c = data.n_features
         structure = Structure(data.names, (*((*parents, c) for parents in found.parents), ()))
         details = {
@@ -127,8 +113,7 @@ class DiscriminativeLearner(Learner):
             "stopped_early": found.stopped,
             **found.details,
         }
-        options = {f.name: getattr(self, f.name) for f in fields(self)}
-        provenance = {"learner": {"name": self.name, **options}}
+        provenance = {"learner": {"name": self.name, **vars(self)}}
         predictor = self.estimation.classifier(data, structure, provenance)
         return Learned(predictor=predictor, structure=structure, details=details)
 
@@ -159,22 +144,21 @@ class MarginLearner(DiscriminativeLearner):
     def _criterion(self) -> Criterion:
         return Criterion(self.criterion, float(self.gamma))
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Search with the given gamma, or with the gamma of the best accuracy (of equal ones the smallest)."""
         if self.gamma != "cv":
-            learned = super()._fit(data, control)
+            learned = super()._fit(data, control, budget)
             return replace(learned, details={"gamma": self.gamma, **learned.details})
-        left = control.clock()
-        rates, cut_short = self._rates(data, control)
+        rates, cut_short = self._rates(data, control, budget.share(SELECTION_SHARE))
         gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
         if not rates:
             control.report(f"the time ended before gamma was chosen; it is {gamma:g}")
-        learned = replace(self, gamma=gamma)._fit(data, left())
+        learned = replace(self, gamma=gamma)._fit(data, control, budget)
         chosen: dict[str, Any] = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
         chosen["stopped_early"] = cut_short or learned.details["stopped_early"]
         return replace(learned, details={**learned.details, **chosen})
 
-    def _rates(self, data: Dataset, control: Control) -> tuple[dict[float, float], bool]:
+    def _rates(self, data: Dataset, control: Control, budget: Budget) -> tuple[dict[float, float], bool]:
         """Return the cross-validated accuracy of every gamma of the grid, and whether any search was cut short.
 
         With a time limit, all searches get the same time. A fold counts only if all gammas were tried on it and at
@@ -182,17 +166,13 @@ class MarginLearner(DiscriminativeLearner):
         """
         merged = data.merged
         folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
-        limit = None if control.time_limit is None else SELECTION_SHARE * control.time_limit
-        selection = replace(control, report=lambda line: None, time_limit=limit)
-        trial = selection
-        if limit is not None:
-            trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
-        stopping = selection.watch()
+        silent = replace(control, report=lambda line: None)
+        seconds = budget.left() / (len(GAMMA_GRID) * len(folds))
         right = np.zeros(len(GAMMA_GRID))
         tried, cut_short = 0.0, False
         for train, held_out in folds:
             test = merged.take(held_out)
-            found = self._correct_weights(merged.take(train), test, trial, stopping)
+            found = self._correct_weights(merged.take(train), test, silent, budget, seconds)
             if found is None:
                 cut_short = True
                 break
@@ -205,27 +185,22 @@ class MarginLearner(DiscriminativeLearner):
         return rates, cut_short
 
     def _correct_weights(
-        self, data: Dataset, test: Dataset, trial: Control, stopping: Callable[[], bool]
+        self, data: Dataset, test: Dataset, control: Control, budget: Budget, seconds: float
     ) -> tuple[list[float], bool] | None:
-        """Learn from `data` with every gamma of the grid, and classify the test rows.
+        """Learn from `data` with every gamma of the grid, each in so many seconds, and classify the test rows.
 
-        Returns
-        -------
-        weights : list of float
-            For every gamma the weight of the test rows that are classified correctly.
-        cut_short : bool
-            Whether a search was stopped.
-
-        The result is None if the time ends before all gammas are tried, or if no search makes progress.
+        Return for every gamma the weight of the test rows that are classified correctly, and whether a search was
+        stopped; None if the time ends before all gammas are tried, or if no search makes progress.
         """
-        if stopping():
+        if budget.over():
             return None
-        families = self._families(data, trial)
+        families = self._families(data, control)
         weights, searched, cut_short = [], False, False
         for gamma in GAMMA_GRID:
-            if stopping():
+            if budget.over():
                 return None
-            learned = replace(self, gamma=gamma)._learn(data, families, trial, trial.watch())
+            trial = budget.share(1.0, seconds)
+            learned = replace(self, gamma=gamma)._learn(data, families, control, trial)
             right = learned.predictor.predict_codes(test) == test.y
             weights.append(float(test.weights[right].sum()))
             stopped = learned.details["stopped_early"]

@@ -6,7 +6,6 @@ log-likelihood, and Pernkopf, Wohlmayr & Mücke (2011) the margin.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,8 +13,9 @@ import numpy as np
 
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import DiscriminativeLearner, Found, MarginLearner
+from milpbn.learners.discriminative.learner import DiscriminativeLearner, FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class GreedySearch(DiscriminativeLearner):
     first child is added, and of those the one with the first parent.
     """
 
-    def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         N, names = score.data.n_features, score.data.names
         arcs = [(i, (j,)) for i in range(N) for j in range(N) if i != j]
         changes = score.families.changes(arcs)
@@ -34,11 +34,11 @@ class GreedySearch(DiscriminativeLearner):
         parent = np.array([j for _, (j,) in arcs], dtype=np.int64)
         parents: list[ParentSet] = [()] * N
         root = np.arange(N)  # the root of the tree that each feature belongs to
-        while not stopping():
+        while not budget.over():
             # The child of a new arc has no parent yet, so it is a root. The arc closes a cycle if its parent is in the
             # tree of this root.
             allowed = (root[child] == child) & (root[parent] != child)
-            best = score.best(changes, allowed, stopping)
+            best = score.best(changes, allowed, budget.over)
             if best is None:
                 break
             column, value = best
@@ -47,7 +47,7 @@ class GreedySearch(DiscriminativeLearner):
             parents[i] = (j,)
             root[root == i] = root[j]
             control.report(f"{names[j]} -> {names[i]}: {self.criterion} {value:.6g}")
-        return Found(parents, score.value, stopping(), {})
+        return FoundParents(parents, score.value, budget.over(), {})
 
 
 @dataclass(frozen=True, kw_only=True)

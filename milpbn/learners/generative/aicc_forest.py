@@ -13,7 +13,6 @@ then decides among the other edges.
 
 from __future__ import annotations
 
-import time
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any
@@ -32,13 +31,14 @@ from milpbn.heuristics.spanning import (
     positive_forest,
     spanning_tree,
 )
-from milpbn.learners.base import Control
+from milpbn.learners.base import Control, solver_limits
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.counts import n_parameters
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.aicc import AiccCurve
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
+from milpbn.util.budget import Budget
 
 #: Number of times that the range of the multiplier is halved.
 HALVINGS = 60
@@ -51,10 +51,8 @@ class Relaxation:
     Attributes
     ----------
     value, bound : float
-        AICc of the forest, and upper bound on the AICc of every forest. Both leave out the log-likelihood of the forest
-        without edges.
-    above : int64 array, shape (K,)
-        The forest.
+        AICc of the forest `above`, and upper bound on the AICc of every forest. Both leave out the log-likelihood of
+        the forest without edges.
     multiplier : float
         The multiplier of the bound, in nats per parameter.
     """
@@ -66,20 +64,16 @@ class Relaxation:
 
 
 def aicc_forest(
-    data: Dataset, terms: EdgeTerms, root: int, control: Control, *, conditional: bool
+    data: Dataset, terms: EdgeTerms, root: int, control: Control, budget: Budget, *, conditional: bool
 ) -> tuple[Parents, dict[str, Any]]:
-    """Return the forest with the best AICc, and details, as `learners.generative.forests.forest` does.
+    """Return the forest with the best AICc, and details, as `ForestOptions.grow` does.
 
     Parameters
     ----------
-    data : Dataset
-        Training data.
     terms : EdgeTerms
         Log-likelihood and parameters that each edge adds.
-    root : int
-        Variable at the root.
-    control : Control
-        Time limit and threads of the MILP.
+    budget : Budget
+        That of the MILP.
     conditional : bool
         True: a forest of the features given the class; AICc counts the parameters of the class too.
         False: a forest of all variables.
@@ -89,7 +83,6 @@ def aicc_forest(
     InputError
         If AICc is undefined even for the forest without edges.
     """
-    started = time.monotonic()
     none = np.full(len(terms.gain), -1, dtype=np.int64)
     bare = forest_structure(data, none, conditional=conditional)
     base = sum(n_parameters(data, i, parents) for i, parents in enumerate(bare.parents))
@@ -107,7 +100,7 @@ def aicc_forest(
             f"AICc: a forest within {relaxed.bound - relaxed.value:.6f} nats of the bound; "
             f"the MILP decides among {int(allowed.sum()) // 2} edges"
         )
-        above, optimal = _by_milp(data, above, allowed, root, control, started, conditional=conditional)
+        above, optimal = _by_milp(data, above, allowed, root, control, budget, conditional=conditional)
     value = rescore(data, forest_structure(data, above, conditional=conditional), Score(name="aicc"))
     edges = int(np.count_nonzero(above >= 0))
     # The MILP ends without a proof only if a limit or the user stops it.
@@ -120,16 +113,7 @@ def solve_relaxation(terms: EdgeTerms, base: int, curve: AiccCurve, root: int) -
     The bound is convex in the multiplier. Its slope is the k of the second maximum less the parameters of the forest of
     the first one.
 
-    Parameters
-    ----------
-    terms : EdgeTerms
-        Log-likelihood and parameters that each edge adds.
-    base : int
-        Number of parameters without edges, less than M - 1.
-    curve : AiccCurve
-        The correction h.
-    root : int
-        Variable at the root.
+    There are `base` parameters without edges, fewer than M - 1. The curve is the correction h.
     """
     counts = range(base, int(np.ceil(curve.total_weight - 1)))  # all k that AICc is defined for
 
@@ -190,7 +174,7 @@ def _by_milp(
     allowed: NDArray[np.bool_],
     root: int,
     control: Control,
-    started: float,
+    budget: Budget,
     *,
     conditional: bool,
 ) -> tuple[Parents, bool]:
@@ -210,10 +194,9 @@ def _by_milp(
             data,
             score,
             constraints=rules,
-            started=started,
             start=forest_structure(data, start, conditional=conditional),
             acyclicity="cluster",
-            time_limit=control.time_limit,
+            **solver_limits(budget),
             threads=control.n_jobs,
             random_state=control.random_state,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts, require_dataset
 from milpbn.network.prior import TOWARDS, UNIFORM, Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 #: A structure, and details of the run (JSON values).
 Found = tuple[Structure, dict[str, Any]]
@@ -25,12 +26,7 @@ Found = tuple[Structure, dict[str, Any]]
 class ClosedForm(Learner):
     """A learner of structures; `Classifier.fit` estimates the parameters on the same data.
 
-    Attributes
-    ----------
-    smoothing : float
-        Laplace constant a >= 0 of the parameters; Peharz & Pernkopf (2012) use 1.
-    smoothing_towards : str
-        What the parameters are smoothed towards, one of `milpbn.network.prior.TOWARDS`.
+    The Laplace constant is at least 0; Peharz & Pernkopf (2012) use 1.
     """
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
@@ -52,15 +48,20 @@ class ClosedForm(Learner):
         return Prior(self.smoothing, self.smoothing_towards)
 
     @abstractmethod
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return a structure over the data's variables, and details of the search (JSON values)."""
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Learn structure and parameters."""
         check_data(data, self.prior)
-        structure, details = self.search(data, control)
-        options = {f.name: getattr(self, f.name) for f in fields(self)}
-        provenance = {"learner": {"name": self.name, **options}}
+        structure, details = self.search(data, control, budget)
+        return self.with_parameters(data, structure, details, {"name": self.name, **vars(self)})
+
+    def with_parameters(
+        self, data: Dataset, structure: Structure, details: dict[str, Any], learner: dict[str, Any]
+    ) -> Learned:
+        """Return a structure with its parameters; the classifier keeps which learner found it."""
+        provenance = {"learner": learner}
         classifier = Classifier.fit(
             data, structure, self.smoothing, provenance, smoothing_towards=self.smoothing_towards
         )
@@ -70,11 +71,7 @@ class ClosedForm(Learner):
 def check_data(data: Dataset, prior: Prior) -> None:
     """Refuse data and priors that the parameters cannot be fitted with, before a long search begins.
 
-    Raises
-    ------
-    InputError
-        If `data` is not a `Dataset`, a value has no state, the smoothing is negative or not finite, or the prior's
-        mean is unknown.
+    Every value needs a state, the smoothing must be finite and not negative, and the prior's mean must be known.
     """
     require_dataset(data)
     fit_cpts(data, Structure.empty(data.names), *prior)
@@ -92,21 +89,11 @@ def hold_out(data: Dataset, share: float, smoothing: float, random_state: int) -
     Two copies of a row can be in different parts, but one row of weight 2 cannot. Everywhere else in the learners the
     two cases are equivalent.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    share : float
-        Share of the rows held out, in (0, 1).
-    smoothing : float
-        Laplace constant of the parameters, which must not be 0 here.
-    random_state : int
-        Seed of the split.
-
     Raises
     ------
     InputError
-        If the share or the smoothing is out of range, or there are fewer than two rows.
+        If the share of the rows held out is not in (0, 1), the smoothing of the parameters is 0, or there are fewer
+        than two rows.
     """
     if not 0.0 < share < 1.0:
         raise InputError(f"The share of rows held out must be above 0 and below 1; got {share}.")

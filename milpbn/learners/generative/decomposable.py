@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.base import Control, Learned, setting
 from milpbn.learners.generative.closed_form import ClosedForm, hold_out, log_joint
 from milpbn.network.classifier import Classifier
-from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rescore import rescore
@@ -26,22 +25,7 @@ from milpbn.util.clock import SELECTION_SHARE
 
 @dataclass(frozen=True, kw_only=True)
 class Decomposable(ClosedForm):
-    """A learner that maximises a generative score over bounded parent sets.
-
-    Attributes
-    ----------
-    score : {"mdl", "bic", "aic", "aicc", "bdeu", "ll"}
-        The score to maximise; bic is another name of mdl.
-    max_parents : int
-        Maximum number of parents of a variable, including the class.
-    class_parents : bool
-        Whether the class may have feature parents.
-    parent_sets : {"paper", "all"}
-        ``paper``: a feature has no parents, or a parent set that contains the class (Peharz & Pernkopf 2012).
-        ``all``: a feature may have every parent set.
-    ess : float
-        Equivalent sample size of bdeu.
-    """
+    """A learner that maximises a generative score over bounded parent sets."""
 
     score: str = setting(
         "mdl", "The score to maximise; bic is the same as mdl.", choices=("bic", *generative_scores())
@@ -55,30 +39,18 @@ class Decomposable(ClosedForm):
     )
     ess: float = setting(1.0, "Equivalent sample size of bdeu.")
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
         """Learn structure and parameters; the result is naive Bayes if the time ends before anything is scored."""
         try:
-            return super()._fit(data, control)
+            return super()._fit(data, control, budget)
         except NoIncumbentError:
             structure = Structure.naive_bayes(data.names)
         control.report("the time ended before anything was scored; the result is naive Bayes")
-        value = rescore(data, structure, self.spec())
-        provenance = {"learner": {"name": "naive-bayes"}}
-        classifier = Classifier.fit(
-            data, structure, self.smoothing, provenance, smoothing_towards=self.smoothing_towards
-        )
-        return Learned(
-            predictor=classifier, structure=structure, details={"score": value, "stopped_early": True}
-        )
+        details = {"score": rescore(data, structure, self.spec()), "stopped_early": True}
+        return self.with_parameters(data, structure, details, {"name": "naive-bayes"})
 
     def spec(self, max_parents: int | None = None) -> Score:
-        """Return the score with all options.
-
-        Raises
-        ------
-        InputError
-            If it is not a generative score, or an option is out of range.
-        """
+        """Return the score with all options; InputError if it is not generative, or an option is out of range."""
         score = Score(
             name=self.score,
             max_parents=self.max_parents if max_parents is None else max_parents,
@@ -109,74 +81,66 @@ class Decomposable(ClosedForm):
         return score
 
 
-def problem_of(data: Dataset, score: Score, control: Control) -> Problem:
+def problem_of(data: Dataset, score: Score, control: Control, budget: Budget) -> Problem:
     """Return the problem with the candidate sets of all variables and their local scores.
 
-    Raises
-    ------
-    NoIncumbentError
-        If the time limit ends before all scores are computed.
-    InputError
-        If there are too many candidate sets for the machine's memory.
+    NoIncumbentError says that the time ended before all scores were computed, InputError that the candidate sets do not
+    fit into the machine's memory.
     """
-    budget = Budget(control.time_limit)
     control.report(
         f"scoring the parent sets of {data.n_variables} variables, max_parents {score.max_parents}"
     )
-    problem = build_problem(data, score, for_milp=False, budget=budget)
+    # Without scores there is no result, so that the caller's `interrupted` ends only the search that follows.
+    own = Budget(None if budget.deadline is None else budget.left())
+    problem = build_problem(data, score, for_milp=False, budget=own)
     control.report(f"{problem.candidates.n_sets} parent sets are scored")
     return problem
 
 
 def choose_max_parents(
-    learn: Callable[[Dataset, int, Control], Structure],
+    learn: Callable[[Dataset, int, Budget], Structure],
     data: Dataset,
-    most: int,
+    learner: Decomposable,
     share: float,
-    prior: Prior,
     control: Control,
+    budget: Budget,
 ) -> tuple[int, dict[str, Any]]:
-    """Return the max_parents with the highest log-likelihood of held-out rows.
+    """Return the max_parents with the highest log-likelihood of held-out rows, per unit of weight and in nats.
 
     Parameters
     ----------
     learn : callable
-        Returns a structure, given data, max_parents and a `Control`.
-    data : Dataset
-        Training data.
-    most : int
-        The values 1 to `most` are tried; of equally good ones the smallest is chosen.
+        Returns a structure, given data, max_parents and a budget.
+    learner : Decomposable
+        The values from 1 to its `max_parents` are tried; of equally good ones the smallest is chosen. Its prior is that
+        of the parameters that are compared.
     share : float
-        Share of the rows held out, in (0, 1). With 0 the choice is `most`, and nothing is learnt.
-    prior : Prior
-        Prior of the parameters that are compared; its constant is above 0.
-    control : Control
-        Seed of the split, and reports. The choice takes at most `SELECTION_SHARE` of the time limit.
+        Share of the rows held out, in (0, 1). With 0 nothing is learnt, and the choice is the learner's `max_parents`.
+    budget : Budget
+        That of the learner; the choice takes at most `SELECTION_SHARE` of it.
 
     Returns
     -------
     max_parents : int
         The choice.
     details : dict
-        The choice, and for every value the log-likelihood of the held-out rows per unit of weight, in nats.
+        The choice, and for every value that log-likelihood.
 
     Raises
     ------
     InputError
         See `hold_out`.
     """
+    most, prior = learner.max_parents, learner.prior
     if share == 0:
         return most, {}
     fit, held = hold_out(data, share, prior.smoothing, control.random_state)
     values: dict[int, float] = {}
     counts = range(1, max(1, min(most, data.n_features)) + 1)
-    each = control
-    if control.time_limit is not None:
-        each = replace(control, time_limit=SELECTION_SHARE * control.time_limit / len(counts))
+    seconds = SELECTION_SHARE * budget.left() / len(counts)
     for count in counts:
-        classifier = Classifier.fit(
-            fit, learn(fit, count, each), prior.smoothing, smoothing_towards=prior.towards
-        )
+        structure = learn(fit, count, budget.share(1.0, seconds))
+        classifier = Classifier.fit(fit, structure, prior.smoothing, smoothing_towards=prior.towards)
         values[count] = log_joint(held, classifier) / float(held.weights.sum())
         control.report(f"max_parents {count}: {values[count]:.6f} nats per held-out row")
     best = 1 + int(np.argmax(list(values.values())))

@@ -6,21 +6,16 @@ from dataclasses import dataclass
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import NoIncumbentError
-from milpbn.learners.base import Control, setting
+from milpbn.learners.base import Control, setting, solver_limits
 from milpbn.learners.generative.closed_form import Found
 from milpbn.learners.generative.decomposable import Decomposable
 from milpbn.solving.api import solve
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
 class Exact(Decomposable):
-    """The network with the best generative score and a proven bound, found by `milpbn.solve`.
-
-    Attributes
-    ----------
-    backend : str
-        Solver, as for `milpbn.solve`.
-    """
+    """The network with the best generative score and a proven bound, found by `milpbn.solve`."""
 
     name = "exact"
     summary = "Network with the best generative score, proven by milpbn solve."
@@ -28,18 +23,17 @@ class Exact(Decomposable):
 
     backend: str = setting("auto", "Solver, as for milpbn solve.", takes="backend")
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the optimum, or the incumbent if the time limit or the user ends the search."""
         result = solve(
             data,
             self.spec(),
             backend=self.backend,
             acyclicity="cluster",
-            time_limit=control.time_limit,
+            **solver_limits(budget),
             threads=control.n_jobs,
             random_state=control.random_state,
             verbose=control.verbose,
-            interrupted=control.interrupted,
         )
         if result.structure is None:
             raise NoIncumbentError("No network was found within the time limit; raise it.")

@@ -1,4 +1,4 @@
-"""Trees and forests: a maximum spanning tree, and the choice of the edges that are kept.
+"""Naive Bayes, tree-augmented naive Bayes (TAN), Chow-Liu tree, and forests: the choice of the edges that are kept.
 
 With a constant penalty per parameter, the best forest is the maximum spanning tree without the edges whose weight is
 not positive (Ihler's slides). The penalty of AICc depends on the number of all parameters; see
@@ -26,74 +26,15 @@ from milpbn.heuristics.spanning import (
 )
 from milpbn.learners.base import Control, setting
 from milpbn.learners.generative.aicc_forest import aicc_forest
-from milpbn.learners.generative.closed_form import hold_out
+from milpbn.learners.generative.closed_form import ClosedForm, Found, hold_out
 from milpbn.network.cpt import Cpt, fit_cpts
 from milpbn.network.prior import Prior
+from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 
 #: How the number of edges is chosen; ``none`` keeps the whole tree.
 PENALTIES = ("none", "bic", "aic", "aicc", "holdout")
-
-
-def forest(
-    data: Dataset,
-    *,
-    conditional: bool,
-    penalty: str = "none",
-    root: int = 0,
-    share: float = 0.2,
-    prior: Prior = Prior(),  # noqa: B008  # immutable
-    control: Control = Control(),  # frozen
-) -> tuple[Parents, dict[str, Any]]:
-    """Return the best forest under a penalty, with the edges directed away from the root.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data without unknown values, whose samples count with their weights.
-    conditional : bool
-        True: a forest of the features given the class. False: a forest of all variables.
-    penalty : {"none", "bic", "aic", "aicc", "holdout"}
-        ``none`` keeps the whole tree. With ``bic``, ``aic`` and ``aicc`` the forest maximises the score of that name;
-        AICc counts the parameters of the class and of all features. ``holdout`` learns a tree from one part of the
-        rows and chooses the number of its heaviest edges that gives the other part the highest log-likelihood; the
-        forest has this number of the heaviest edges of the tree of all rows.
-    root : int
-        Variable at the root of the spanning tree. All edges of the forest have the directions of this tree.
-    share : float
-        For ``holdout``: share of the rows held out.
-    prior : Prior
-        For ``holdout``: the prior of the parameters that are compared.
-    control : Control
-        Seed of the hold-out split; time limit and threads of the MILP for AICc.
-
-    Returns
-    -------
-    parents : int64 array, shape (N,) if conditional, else (V,)
-        The parent of each variable in the forest, -1 for none.
-    details : dict
-        The number of edges, and for AICc whether the forest is proved optimal.
-
-    Raises
-    ------
-    InputError
-        If there is no such penalty, AICc is undefined for all forests, or a hold-out split is impossible.
-    """
-    if penalty not in PENALTIES:
-        raise InputError(f"There is no penalty {penalty!r}; choose one of {', '.join(PENALTIES)}.")
-    terms = edge_terms(data, conditional=conditional)
-    if penalty == "aicc":
-        return aicc_forest(data, terms, root, control, conditional=conditional)
-    if penalty in ("bic", "aic"):
-        total = float(data.weights.sum())
-        weights = terms.gain - Score(name=penalty).kind.local_weights(total)[1] * terms.parameters
-        above = positive_forest(weights, root, MINIMAL_GAIN * total)
-    else:
-        above = spanning_tree(terms.gain, root)
-    if penalty == "holdout":
-        count = _held_out_edges(data, conditional, root, share, prior, control.random_state)
-        above[_by_falling_weight(terms.gain, above)[count:]] = -1
-    return above, {"edges": int(np.count_nonzero(above >= 0))}
 
 
 def _by_falling_weight(weights: NDArray[np.float64], above: Parents) -> NDArray[np.int64]:
@@ -102,11 +43,8 @@ def _by_falling_weight(weights: NDArray[np.float64], above: Parents) -> NDArray[
     return inner[np.argsort(-weights[inner, above[inner]], kind="stable")]
 
 
-def _held_out_edges(
-    data: Dataset, conditional: bool, root: int, share: float, prior: Prior, random_state: int
-) -> int:
+def _held_out_edges(fit: Dataset, held: Dataset, conditional: bool, root: int, prior: Prior) -> int:
     """Return the number of heaviest edges of the tree of one part that maximises the other part's log-likelihood."""
-    fit, held = hold_out(data, share, prior.smoothing, random_state)
     gain = edge_terms(fit, conditional=conditional).gain
     above = spanning_tree(gain, root)
     without = forest_structure(fit, np.full_like(above, -1), conditional=conditional)
@@ -129,14 +67,10 @@ def _log_factor(data: Dataset, cpt: Cpt) -> float:
 class ForestOptions:
     """Options of the learners of trees and forests.
 
-    Attributes
-    ----------
-    penalty : {"none", "bic", "aic", "aicc", "holdout"}
-        How the number of edges is chosen; see `forest`.
-    root : str or None
-        Variable at the root of the tree; by default the class, or the first feature if the tree is over features only.
-    holdout : float
-        Share of the rows held out with the penalty ``holdout``.
+    The penalty ``none`` keeps the whole tree. With ``bic``, ``aic`` and ``aicc`` the forest maximises the score of that
+    name; AICc counts the parameters of the class and of all features. ``holdout`` learns a tree from one part of the
+    rows and chooses the number of its heaviest edges that gives the other part the highest log-likelihood; the forest
+    has this number of the heaviest edges of the tree of all rows.
     """
 
     penalty: str = setting("none", "How the number of edges is chosen.", choices=PENALTIES)
@@ -152,14 +86,30 @@ class ForestOptions:
         return {} if self.penalty == "holdout" else {"holdout": f"penalty {self.penalty}"}
 
     def grow(
-        self, data: Dataset, prior: Prior, control: Control, *, conditional: bool, root: int
+        self, data: Dataset, prior: Prior, control: Control, budget: Budget, *, conditional: bool, root: int
     ) -> tuple[Parents, dict[str, Any]]:
-        """Return the forest as `forest` does; `root` is the root if the option `root` is None.
+        """Return the best forest under the penalty, with the edges directed away from the root.
+
+        Parameters
+        ----------
+        prior : Prior
+            For ``holdout``: the prior of the parameters that are compared.
+        conditional : bool
+            True: a forest of the features given the class. False: a forest of all variables.
+        root : int
+            The root of the spanning tree if the option `root` is None.
+
+        Returns
+        -------
+        parents : int64 array, shape (N,) if conditional, else (V,)
+            The parent of each variable in the forest, -1 for none.
+        details : dict
+            The number of edges, and for AICc whether the forest is proved optimal.
 
         Raises
         ------
         InputError
-            If the root is not a variable of the tree; for other reasons see `forest`.
+            If there is no such penalty or root, AICc is undefined for all forests, or a hold-out split is impossible.
         """
         variables = data.names[:-1] if conditional else data.names
         if self.root is not None:
@@ -169,12 +119,61 @@ class ForestOptions:
                     f"{', '.join(variables[:20])}{', ...' if len(variables) > 20 else ''}."
                 )
             root = variables.index(self.root)
-        return forest(
-            data,
-            conditional=conditional,
-            penalty=self.penalty,
-            root=root,
-            share=self.holdout,
-            prior=prior,
-            control=control,
-        )
+        if self.penalty not in PENALTIES:
+            raise InputError(f"There is no penalty {self.penalty!r}; choose one of {', '.join(PENALTIES)}.")
+        terms = edge_terms(data, conditional=conditional)
+        if self.penalty == "aicc":
+            return aicc_forest(data, terms, root, control, budget, conditional=conditional)
+        if self.penalty in ("bic", "aic"):
+            total = float(data.weights.sum())
+            per_parameter = Score(name=self.penalty).kind.local_weights(total)[1]
+            above = positive_forest(terms.gain - per_parameter * terms.parameters, root, MINIMAL_GAIN * total)
+        else:
+            above = spanning_tree(terms.gain, root)
+        if self.penalty == "holdout":
+            fit, held = hold_out(data, self.holdout, prior.smoothing, control.random_state)
+            count = _held_out_edges(fit, held, conditional, root, prior)
+            above[_by_falling_weight(terms.gain, above)[count:]] = -1
+        return above, {"edges": int(np.count_nonzero(above >= 0))}
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaiveBayes(ClosedForm):
+    """Naive Bayes with Laplace-smoothed maximum-likelihood parameters."""
+
+    name = "naive-bayes"
+    summary = "Naive Bayes: the features are independent given the class."
+    reference = "Friedman, Geiger & Goldszmidt 1997, section 2."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the structure of naive Bayes."""
+        return Structure.naive_bayes(data.names), {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tan(ForestOptions, ClosedForm):
+    """TAN, or with a penalty a forest; in both cases the class is a parent of every feature."""
+
+    name = "tan"
+    summary = "Tree-augmented naive Bayes: the maximum spanning tree under conditional mutual information."
+    reference = "Friedman, Geiger & Goldszmidt 1997; Ihler's slides for the penalties."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the tree or forest."""
+        above, details = self.grow(data, self.prior, control, budget, conditional=True, root=0)
+        return forest_structure(data, above, conditional=True), details
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChowLiu(ForestOptions, ClosedForm):
+    """The tree over all variables, including the class, with the highest likelihood, or with a penalty a forest."""
+
+    name = "chow-liu"
+    summary = "Chow-Liu tree: the maximum spanning tree under mutual information, over all variables."
+    reference = "Chow & Liu 1968; Ihler's slides for the penalties."
+
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
+        """Return the tree or forest."""
+        label = data.n_variables - 1
+        above, details = self.grow(data, self.prior, control, budget, conditional=False, root=label)
+        return forest_structure(data, above, conditional=False), details

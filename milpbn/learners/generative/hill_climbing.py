@@ -17,67 +17,41 @@ from milpbn.learners.base import Control, setting
 from milpbn.learners.generative.closed_form import Found
 from milpbn.learners.generative.decomposable import Decomposable, choose_max_parents
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import ParentSet
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 from milpbn.util.options import check_choice
 
 #: Arcs to toggle, each (parent, child): one for an addition or deletion, two for a reversal.
 Move = tuple[tuple[int, int], ...]
 
 
-class FamilyScores:
-    """Local scores of families, each computed when it is first needed and then kept.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training data; identical rows are merged.
-    score : Score
-        A decomposable score.
-    """
-
-    def __init__(self, data: Dataset, score: Score) -> None:
-        merged = data.merged
-        # The counts of a family read columns of codes, which are contiguous in Fortran order.
-        self._data = replace(merged, codes=np.asfortranarray(merged.codes))
-        self._kind = score.kind
-        self._scores: dict[tuple[int, ParentSet], float] = {}
-
-    def __call__(self, variable: int, parents: frozenset[int]) -> float:
-        """Return the local score of a variable with its parents, in nats."""
-        key = variable, tuple(sorted(parents))
-        if key not in self._scores:
-            self._scores[key] = self._kind.family(self._data, *key)[0]
-        return self._scores[key]
-
-
 class Climber:
-    """A structure, and the gain of every change of a single arc.
+    """A structure, and the gain of every change of a single arc. A local score is computed when it is first needed.
 
     Parameters
     ----------
-    scores : FamilyScores
-        Local scores.
     score : Score
-        Limits of the parent sets: max_parents, class_parents, parent_sets.
-    structure : Structure
-        The first structure, which must obey these limits.
+        A decomposable score, and the limits of the parent sets, which the first structure must obey.
     stopping : callable
         Called before the gains of each variable are first computed. When it returns True, the parents of the remaining
         variables stay as they are.
     """
 
     def __init__(
-        self, scores: FamilyScores, score: Score, structure: Structure, stopping: Callable[[], bool]
+        self, data: Dataset, score: Score, structure: Structure, stopping: Callable[[], bool]
     ) -> None:
-        self._scores, self._score = scores, score
+        merged = data.merged
+        # The counts of a family read columns of codes, which are contiguous in Fortran order.
+        self._data = replace(merged, codes=np.asfortranarray(merged.codes))
+        self._score, self._kind = score, score.kind
+        self._scores: dict[tuple[int, frozenset[int]], float] = {}
         self.names = structure.names
         self.parents = [frozenset(p) for p in structure.parents]
         V = len(self.parents)
         #: Gain of adding or deleting the arc from row to column; -inf if the new parent set is not allowed.
         self.toggles = np.full((V, V), -np.inf)
-        self.value = math.fsum(scores(i, p) for i, p in enumerate(self.parents))
+        self.value = math.fsum(self.family(i, p) for i, p in enumerate(self.parents))
         for i in range(V):
             if stopping():
                 break
@@ -88,6 +62,13 @@ class Climber:
         """The current structure."""
         return Structure(self.names, tuple(tuple(p) for p in self.parents))
 
+    def family(self, variable: int, parents: frozenset[int]) -> float:
+        """Return the local score of a variable with its parents, in nats."""
+        key = variable, parents
+        if key not in self._scores:
+            self._scores[key] = self._kind.family(self._data, variable, tuple(sorted(parents)))[0]
+        return self._scores[key]
+
     def _allowed(self, variable: int, parents: frozenset[int]) -> bool:
         c = len(self.parents) - 1
         if len(parents) > (self._score.max_parents if variable < c or self._score.class_parents else 0):
@@ -96,12 +77,12 @@ class Climber:
 
     def _refresh(self, i: int) -> None:
         """Recompute the gains of the arcs into a variable."""
-        now = self._scores(i, self.parents[i])
+        now = self.family(i, self.parents[i])
         for j in range(len(self.parents)):
             other = self.parents[i] ^ {j}
             if j != i:
                 allowed = self._allowed(i, other)
-                self.toggles[j, i] = self._scores(i, other) - now if allowed else -np.inf
+                self.toggles[j, i] = self.family(i, other) - now if allowed else -np.inf
 
     def _ancestors(self) -> NDArray[np.bool_]:
         """Return whether the variable of the column is an ancestor of the variable of the row, bool, shape (V, V)."""
@@ -163,8 +144,6 @@ def climb(
 
     Parameters
     ----------
-    climber : Climber
-        The first structure.
     tabu : int
         Length of the tabu list: a pair of variables is tabu for this number of changes after a change of its arc. With
         0 the search ends at the first local optimum.
@@ -172,8 +151,6 @@ def climb(
         The search with a tabu list ends after more than this number of changes without a new incumbent.
     stopping : callable
         Called before every change; the search ends when it returns True.
-    report : callable
-        Called with a line about every new incumbent.
     """
     best, incumbent = climber.structure, climber.value
     recent: deque[frozenset[int]] = deque(maxlen=tabu)
@@ -193,19 +170,7 @@ def climb(
 
 @dataclass(frozen=True, kw_only=True)
 class HillClimbing(Decomposable):
-    """Hill climbing: each step adds, deletes or reverses the arc with the largest gain that is not tabu.
-
-    Attributes
-    ----------
-    start : {"naive-bayes", "empty"}
-        The first structure.
-    tabu : int
-        Length of the tabu list; 0 for plain hill climbing.
-    patience : int
-        Number of changes without a new incumbent before the tabu search ends.
-    holdout : float
-        Share of the rows held out to choose max_parents from 1 to the option's value; 0 uses the option's value.
-    """
+    """Hill climbing: each step adds, deletes or reverses the arc with the largest gain that is not tabu."""
 
     name = "hill-climbing"
     summary = "Greedy search over single arcs, with a tabu list."
@@ -222,28 +187,26 @@ class HillClimbing(Decomposable):
         """Return the options that change nothing; see `Learner.unused`."""
         return {**super().unused(), **({"patience": "tabu 0"} if self.tabu == 0 else {})}
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the best structure met; its score is in the details."""
         check_choice("start", self.start, ("naive-bayes", "empty"))
         if self.tabu < 0 or self.patience < 0:
             raise InputError(f"tabu and patience must be at least 0, got {self.tabu} and {self.patience}.")
-        left = control.clock()
         self.additive_spec()
         first = (Structure.empty if self.start == "empty" else Structure.naive_bayes)(data.names)
         steps, stopped = 0, False
 
-        def learn(rows: Dataset, max_parents: int, limits: Control) -> Structure:
+        def learn(rows: Dataset, max_parents: int, part: Budget) -> Structure:
             nonlocal steps, stopped
-            stopping = limits.watch()
             score = self.additive_spec(max_parents)
-            climber = Climber(FamilyScores(rows, score), score, first, stopping)
+            climber = Climber(rows, score, first, part.over)
             found, steps = climb(
-                climber, tabu=self.tabu, patience=self.patience, stopping=stopping, report=control.report
+                climber, tabu=self.tabu, patience=self.patience, stopping=part.over, report=control.report
             )
-            stopped = stopped or stopping()
+            stopped = stopped or part.over()
             return found
 
-        most, chosen = choose_max_parents(learn, data, self.max_parents, self.holdout, self.prior, control)
-        structure = learn(data, most, left())
+        most, chosen = choose_max_parents(learn, data, self, self.holdout, control, budget)
+        structure = learn(data, most, budget)
         value = rescore(data, structure, self.spec())
         return structure, {"score": value, "changes": steps, "stopped_early": stopped, **chosen}

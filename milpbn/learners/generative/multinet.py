@@ -17,19 +17,15 @@ from milpbn.network.cpt import fit_cpts
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, eq=False)
 class Multinet(JointPredictor):
     """One network of the features per class, and the probabilities of the classes.
 
-    Attributes
-    ----------
-    networks : tuple of Classifier, length C
-        The network of each class, fitted on the rows of the class. The class variable has no arcs in it, and its table
-        is not used.
-    log_prior : float64 array, shape (C,)
-        log P(c) in nats.
+    The network of each class is fitted on the rows of the class. The class variable has no arcs in it, and its table is
+    not used. `log_prior`, float64 array of shape (C,), has log P(c) in nats.
     """
 
     networks: tuple[Classifier, ...]
@@ -62,13 +58,7 @@ class Multinet(JointPredictor):
 
 @dataclass(frozen=True, kw_only=True)
 class MultinetLearner(ForestOptions, Learner):
-    """One Chow-Liu tree or forest per class; its edges and their penalty are computed from the rows of the class.
-
-    Attributes
-    ----------
-    smoothing : float
-        Laplace constant a >= 0 of the parameters.
-    """
+    """One Chow-Liu tree or forest per class; its edges and their penalty are computed from the rows of the class."""
 
     name = "multinet"
     is_network = False
@@ -77,28 +67,21 @@ class MultinetLearner(ForestOptions, Learner):
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
 
-    def _fit(self, data: Dataset, control: Control) -> Learned:
-        """Learn the networks. The structure of the result is None; its details have the number of edges per class.
-
-        Raises
-        ------
-        InputError
-            If a class has too few rows for the penalty; for other reasons see `Learner.fit`.
-        """
+    def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
+        """Learn the networks. The structure of the result is None; its details have the number of edges per class."""
         check_data(data, Prior(self.smoothing))
         trees: list[Classifier] = []
         stopped = False
-        left = control.clock()
         for c in range(data.n_classes):
             rows = data.take(np.flatnonzero(data.y == c))
             above = np.full(data.n_features, -1, dtype=np.int64)
             if rows.n_samples:
                 features = replace(rows, variables=rows.variables[:-1], codes=rows.X)
-                part = left()
-                if part.time_limit is not None:
-                    part = replace(part, time_limit=part.time_limit / (data.n_classes - c))
+                part = budget.share(1 / (data.n_classes - c))
                 try:
-                    above, grown = self.grow(features, Prior(self.smoothing), part, conditional=False, root=0)
+                    above, grown = self.grow(
+                        features, Prior(self.smoothing), control, part, conditional=False, root=0
+                    )
                     stopped = stopped or grown.get("stopped_early", False)
                 except InputError as error:
                     label = data.variables[-1].states[c]

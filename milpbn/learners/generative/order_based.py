@@ -19,8 +19,9 @@ from milpbn.errors import InputError
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
-from milpbn.learners.discriminative.learner import DiscriminativeLearner, Found, MarginLearner
+from milpbn.learners.discriminative.learner import DiscriminativeLearner, FoundParents, MarginLearner
 from milpbn.problem.candidates import ParentSet
+from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
 
 #: Entropies that differ by at most this number of nats count as equal.
@@ -34,17 +35,7 @@ def information_order(data: Dataset, stopping: Callable[[], bool] = lambda: Fals
     frequencies of the joint states. Of features that tie, the one with the largest I(C; X) is taken, and of those the
     first. Once the chosen features determine the class of every sample, all other features tie.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data, whose samples count with their weights.
-    stopping : callable
-        Called often; when it returns True, the remaining features are ordered by I(C; X).
-
-    Returns
-    -------
-    list of int
-        All features.
+    When `stopping`, which is called often, returns True, the remaining features are ordered by I(C; X).
     """
     codes, y, weights = np.ascontiguousarray(data.X.T), np.ascontiguousarray(data.y), data.weights
     group = np.zeros(data.n_samples, dtype=np.int64)
@@ -120,17 +111,17 @@ class OrderBased(DiscriminativeLearner):
         if self.max_feature_parents < 1:
             raise InputError(f"max_feature_parents must be at least 1, got {self.max_feature_parents}.")
 
-    def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+    def _search(self, score: ChangingScore, control: Control, budget: Budget) -> FoundParents:
         names, families = score.data.names, score.families
         parents: list[ParentSet] = [()] * score.data.n_features
-        order = information_order(score.data, stopping)
+        order = information_order(score.data, budget.over)
         for place, i in enumerate(order):
-            if stopping():
+            if budget.over():
                 break
             chosen = None
             for portion in families.portions([(i, s) for s in self._parent_sets(order[:place])]):
                 changes = families.changes(portion)
-                best = score.best(changes, stopping=stopping)
+                best = score.best(changes, stopping=budget.over)
                 if best is not None and (chosen is None or best[1] > chosen[0] + TUNING.least_gain):
                     chosen = best[1], portion[best[0]][1], score.added(changes, [best[0]])
             if chosen is not None:
@@ -138,7 +129,7 @@ class OrderBased(DiscriminativeLearner):
                 score.move(logits)
                 joined = ", ".join(names[j] for j in parents[i])
                 control.report(f"{joined} -> {names[i]}: {self.criterion} {value:.6g}")
-        return Found(parents, score.value, stopping(), {"order": [names[i] for i in order]})
+        return FoundParents(parents, score.value, budget.over(), {"order": [names[i] for i in order]})
 
     def _parent_sets(self, predecessors: list[int]) -> list[ParentSet]:
         """Return all sets of 1 to k predecessors, each in ascending order."""

@@ -24,6 +24,7 @@ from milpbn.learners.generative.closed_form import Found
 from milpbn.learners.generative.decomposable import Decomposable, choose_max_parents, problem_of
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
+from milpbn.util.budget import Budget
 from milpbn.util.memory import require_memory
 
 #: Orders that have a name; any other order is a list of the variables.
@@ -37,19 +38,9 @@ def best_for_order(
 ) -> NDArray[np.int64]:
     """Return the best candidate set of every variable among those whose members all precede it in an order.
 
-    Parameters
-    ----------
-    candidates : Candidates
-        Candidate sets; those of every variable include the empty set.
-    weights : float64 array, shape (P,)
-        Local scores.
-    order : sequence of int, length V
-        All variables, parents before children.
-
-    Returns
-    -------
-    int64 array, shape (V,)
-        Indices of the parent sets; of equally good sets the first.
+    The candidates of every variable include the empty set. The weights are local scores, shape (P,). The order has all
+    variables, parents before children. The result has the indices of the parent sets, shape (V,); of equally good sets
+    the first.
     """
     place = np.empty(candidates.n_variables, dtype=np.int64)
     place[np.asarray(order)] = np.arange(candidates.n_variables)
@@ -64,13 +55,9 @@ def find_order(data: Dataset, order: str | Sequence[str], random_state: int = 0)
 
     Parameters
     ----------
-    data : Dataset
-        Training data.
     order : str or sequence of str
         ``information`` (the class, then the features by decreasing I(C; X)), ``data`` (the class, then the features in
         the order of the data), ``random``, or the names of all variables. If the class is left out, it comes first.
-    random_state : int
-        Seed of a random order.
 
     Raises
     ------
@@ -100,15 +87,7 @@ def find_order(data: Dataset, order: str | Sequence[str], random_state: int = 0)
 
 @dataclass(frozen=True, kw_only=True)
 class OrderSearch(Decomposable):
-    """The best structure for a given order of the variables, found by exhaustive search over the parent sets.
-
-    Attributes
-    ----------
-    order : str or tuple of str
-        See `find_order`.
-    holdout : float
-        Share of the rows held out to choose max_parents from 1 to the option's value; 0 uses the option's value.
-    """
+    """The best structure for a given order of the variables, found by exhaustive search over the parent sets."""
 
     name = "order"
     summary = "Exhaustive search for the best parent sets, for a given order of the variables."
@@ -131,14 +110,13 @@ class OrderSearch(Decomposable):
                 )
             object.__setattr__(self, "order", tuple(self.order))
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the best structure for the order; the details include its score."""
         values: list[float] = []
-        left = control.clock()
 
-        def learn(rows: Dataset, max_parents: int, _: Control) -> Structure:
+        def learn(rows: Dataset, max_parents: int, _: Budget) -> Structure:
             # All the remaining time, not a share of it: without these local scores there is no result.
-            problem = problem_of(rows, self.additive_spec(max_parents), left())
+            problem = problem_of(rows, self.additive_spec(max_parents), control, budget)
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))
             control.report(f"the best structure of the order: {values[-1]:.6f} nats")
@@ -146,8 +124,8 @@ class OrderSearch(Decomposable):
 
         self.additive_spec()
         order = find_order(data, self.order, control.random_state)
-        most, chosen = choose_max_parents(learn, data, self.max_parents, self.holdout, self.prior, control)
-        structure = learn(data, most, control)
+        most, chosen = choose_max_parents(learn, data, self, self.holdout, control, budget)
+        structure = learn(data, most, budget)
         return structure, {"score": values[-1], "order": [data.names[i] for i in order], **chosen}
 
 
@@ -162,9 +140,8 @@ class AllOrders(Decomposable):
     summary = "Exact network by dynamic programming over all orders, for at most about 25 variables."
     reference = "Silander & Myllymaki 2006."
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the best structure; the details include its score and whether it is optimal."""
-        stopping = control.watch()
         V = data.n_variables
         score = self.additive_spec()
         # Bytes: a weight and an index per subset and variable; a total and the last variable per subset.
@@ -173,12 +150,12 @@ class AllOrders(Decomposable):
             f"Dynamic programming over the subsets of {V} variables",
             "use the learner exact, or fewer features",
         )
-        problem = problem_of(data, score, control)
+        problem = problem_of(data, score, control, budget)
         candidates = problem.candidates
         masks = np.array([sum(1 << j for j in s) for s in candidates.flat], dtype=np.int64)
         choice = np.empty(V, dtype=np.int64)
         value = best_order_in_time(
-            candidates.offsets, masks, problem.linear, choice, _reporting(stopping, V, control)
+            candidates.offsets, masks, problem.linear, choice, _reporting(budget, V, control)
         )
         if value is None:
             choice = best_for_order(candidates, problem.linear, find_order(data, "information"))
@@ -188,8 +165,8 @@ class AllOrders(Decomposable):
         return candidates.structure(choice), {"score": value, "optimal": True, "stopped_early": False}
 
 
-def _reporting(stopping: Callable[[], bool], n_variables: int, control: Control) -> Callable[[], bool]:
-    """Return `stopping` with reports of the progress; `best_order_in_time` calls it before every step."""
+def _reporting(budget: Budget, n_variables: int, control: Control) -> Callable[[], bool]:
+    """Return `budget.over` with reports of the progress; `best_order_in_time` calls it before every step."""
     steps = n_variables + max(1, (1 << n_variables) // TUNING.oracle.subsets_at_a_time)
     calls, last = 0, time.monotonic()
 
@@ -199,6 +176,6 @@ def _reporting(stopping: Callable[[], bool], n_variables: int, control: Control)
         if time.monotonic() - last >= REPORT_SECONDS:
             control.report(f"dynamic programming over the sets of variables: step {calls} of at most {steps}")
             last = time.monotonic()
-        return stopping()
+        return budget.over()
 
     return reporting

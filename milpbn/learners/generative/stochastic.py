@@ -16,6 +16,7 @@ from milpbn.learners.generative.decomposable import Decomposable, problem_of
 from milpbn.learners.generative.orders import best_for_order
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,13 +26,6 @@ class Stochastic(Decomposable):
     A restart draws an order of the variables, takes the best parent sets for this order (for AICc those of AIC), and
     climbs by changing one variable's parent set at a time. Afterwards the best structure is repeatedly changed at
     random and climbed from again.
-
-    Attributes
-    ----------
-    restarts : int
-        Number of random orders.
-    changes : int
-        Number of random changes of the best structure.
     """
 
     name = "stochastic"
@@ -41,14 +35,13 @@ class Stochastic(Decomposable):
     restarts: int = setting(20, "Number of random orders to climb from.")
     changes: int = setting(20, "Number of random changes of the best structure to climb from.")
 
-    def search(self, data: Dataset, control: Control) -> Found:
+    def search(self, data: Dataset, control: Control, budget: Budget) -> Found:
         """Return the best structure found; the details include its score."""
         if self.restarts < 0 or self.changes < 0:
             raise InputError(
                 f"restarts and changes must be at least 0, got {self.restarts} and {self.changes}."
             )
-        stopping = control.watch()
-        problem = problem_of(data, self.spec(), control)
+        problem = problem_of(data, self.spec(), control, budget)
         found: list[float] = []
 
         def record(structure: Structure) -> None:
@@ -62,11 +55,11 @@ class Stochastic(Decomposable):
             self._starts(problem, control.random_state),
             random_state=control.random_state,
             restarts=self.changes,
-            stopping=stopping,
+            stopping=budget.over,
             found=record,
         )
         assert best is not None  # the empty structure is always feasible
-        return best, {"score": found[-1], "stopped_early": stopping()}
+        return best, {"score": found[-1], "stopped_early": budget.over()}
 
     def _starts(self, problem: Problem, random_state: int) -> Iterator[Structure]:
         # A separate random stream, because the search draws from the seed itself.

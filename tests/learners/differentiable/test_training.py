@@ -17,7 +17,6 @@ from sklearn.preprocessing import OneHotEncoder
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.differentiable import train_parameters
 from milpbn.learners.differentiable.adam import initial_state
 from milpbn.learners.differentiable.gradients import make_work
 from milpbn.learners.differentiable.layout import (
@@ -26,6 +25,7 @@ from milpbn.learners.differentiable.layout import (
     tables_to_cpts,
     uniform_tables,
 )
+from milpbn.learners.differentiable.learner import train_parameters
 from milpbn.learners.differentiable.losses import make_loss
 from milpbn.learners.differentiable.training import (
     Epoch,

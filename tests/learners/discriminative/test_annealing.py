@@ -22,7 +22,7 @@ def feature_parents(structure: Structure) -> list[tuple[int, ...]]:
 
 @pytest.mark.parametrize("start", ["naive-bayes", "tan"])
 @pytest.mark.parametrize("evaluation", ["train", "cv"])
-@pytest.mark.parametrize("steps", [1, 30, 2500])
+@pytest.mark.parametrize("steps", [1, 2500])
 def test_never_worse_than_the_start_and_truly_scored(start: str, evaluation: str, steps: int) -> None:
     gains = []
     for seed in range(4):

@@ -9,7 +9,6 @@ import plain_scores
 import pytest
 from running import random_data
 
-from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners.base import Control
@@ -105,21 +104,6 @@ def test_without_time_the_answer_is_naive_bayes(learner) -> None:
 def test_one_feature_is_learnt(learner) -> None:
     data = random_data(12, n_features=1, n_samples=30)
     assert learner.fit(data).structure == Structure.naive_bayes(data.names)
-
-
-@pytest.mark.parametrize("learner", ALL, ids=names_of(ALL))
-def test_unknown_values_are_refused(learner) -> None:
-    data = random_data(13, n_samples=30)
-    codes = data.codes.copy()
-    codes[4, 1] = UNKNOWN
-    with pytest.raises(InputError, match="X2"):
-        learner.fit(replace(data, codes=codes))
-
-
-def test_names_are_those_of_the_command_line() -> None:
-    names = ["tan-cr", "tan-cl", "tan-mm", "tan-omi-cr", "tan-omi-cl", "tan-omi-mm", "annealing-mm"]
-    assert [learner.name for learner in ALL] == names
-    assert all(learner.summary and learner.reference for learner in ALL)
 
 
 @pytest.mark.parametrize(

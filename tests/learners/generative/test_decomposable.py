@@ -16,7 +16,6 @@ from milpbn.learners.generative.decomposable import Decomposable, choose_max_par
 from milpbn.learners.generative.exact import Exact
 from milpbn.learners.generative.orders import AllOrders, OrderSearch, find_order
 from milpbn.learners.generative.stochastic import Stochastic
-from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.problem.rescore import rescore
 
@@ -185,12 +184,13 @@ def test_hold_out_takes_the_best_on_the_other_part() -> None:
     data = random_data(10, n_features=3, n_samples=100, weights=True)
     seen = []
 
-    def learn(rows, count, control=None):
+    def learn(rows, count, budget=None):
         seen.append(rows)
         parents = {1: [(3,), (3,), (3,), ()], 2: [(3,), (0, 3), (1, 3), ()], 3: [(3,), (0, 3), (0, 1, 3), ()]}
         return Structure(rows.names, tuple(parents[count]))
 
-    chosen, details = choose_max_parents(learn, data, 3, 0.3, Prior(1.0), Control(random_state=4))
+    learner, control = OrderSearch(max_parents=3), Control(random_state=4)
+    chosen, details = choose_max_parents(learn, data, learner, 0.3, control, control.budget())
     fit = seen[0]
     assert fit.n_samples == 70
     values = details["held_out"]

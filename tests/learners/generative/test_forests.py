@@ -14,8 +14,7 @@ from milpbn.heuristics.information import mutual_information
 from milpbn.heuristics.spanning import edge_terms, spanning_tree
 from milpbn.learners.base import Control
 from milpbn.learners.generative import aicc_forest as aicc_module
-from milpbn.learners.generative.forests import forest
-from milpbn.learners.generative.trees import ChowLiu, Tan
+from milpbn.learners.generative.forests import ChowLiu, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 
@@ -189,7 +188,7 @@ def test_constant_features_have_no_arcs_and_single_features_only_the_class() -> 
 def test_unknown_words_are_refused() -> None:
     data = random_data(12)
     with pytest.raises(InputError, match="penalty"):
-        forest(data, conditional=True, penalty="mdl")
+        Tan(penalty="mdl").fit(data)
     with pytest.raises(InputError, match="root"):
         Tan(root="C").fit(data)
     with pytest.raises(InputError, match="root"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import oracle
@@ -12,7 +13,7 @@ from running import random_data
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.generative.hill_climbing import Climber, FamilyScores, HillClimbing, climb
+from milpbn.learners.generative.hill_climbing import Climber, HillClimbing, climb
 from milpbn.learners.generative.orders import AllOrders
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.problem.scores.spec import Score
@@ -50,7 +51,7 @@ def test_every_step_is_the_best_of_all_neighbours(parent_sets: str, class_parent
     def value(parents) -> float:
         return oracle.score_structure(data, parents, name)
 
-    climber = Climber(FamilyScores(data, score), score, Structure.naive_bayes(data.names), lambda: False)
+    climber = Climber(data, score, Structure.naive_bayes(data.names), lambda: False)
     steps = 0
     while True:
         now = climber.structure.parents
@@ -101,7 +102,7 @@ def test_tabu_search_leaves_local_optima() -> None:
 def test_tabu_changes_are_made_only_for_a_new_best() -> None:
     data = random_data(4, n_features=4, n_samples=50)
     score = Score(name="mdl", max_parents=2, parent_sets="all")
-    climber = Climber(FamilyScores(data, score), score, Structure.empty(data.names), lambda: False)
+    climber = Climber(data, score, Structure.empty(data.names), lambda: False)
     gain, ((j, i), *_) = climber.best_move((), climber.value)
     pair = frozenset((j, i))
     assert climber.best_move([pair], climber.value)[1] == ((j, i),)  # its score is above the incumbent's
@@ -131,7 +132,7 @@ def test_patience_counts_changes_without_progress() -> None:
     first = Structure.empty(data.names)
 
     def run(patience: int) -> tuple[Structure, int]:
-        climber = Climber(FamilyScores(data, score), score, first, lambda: False)
+        climber = Climber(data, score, first, lambda: False)
         return climb(climber, tabu=3, patience=patience, stopping=lambda: False)
 
     steps = [run(patience)[1] for patience in (0, 1, 7)]
@@ -157,19 +158,16 @@ def test_hold_out_chooses_max_parents() -> None:
 
 
 def test_the_choice_of_max_parents_leaves_time_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits: list[float | None] = []
-    watch = Control.watch
+    limits: list[float] = []
 
-    def watched(self: Control) -> Callable[[], bool]:
-        limits.append(self.time_limit)
-        return watch(self)
+    def watched(climber: Climber, *, stopping: Any, **options: Any) -> Any:
+        limits.append(stopping.__self__.left())
+        return climb(climber, stopping=stopping, **options)
 
-    monkeypatch.setattr(Control, "watch", watched)
+    monkeypatch.setattr("milpbn.learners.generative.hill_climbing.climb", watched)
     data = random_data(8, n_features=4, n_samples=60)
     learned = HillClimbing(score="ll", max_parents=4, holdout=0.3).fit(data, Control(time_limit=800.0))
-    assert limits[0] == 800.0  # of the fit as a whole
-    assert limits[1:5] == [100.0] * 4
-    assert limits[5] == pytest.approx(800.0, rel=0.1)
+    assert limits == pytest.approx([*[100.0] * 4, 800.0], rel=0.1)
     assert not learned.details["stopped_early"]
     assert HillClimbing().fit(data, Control(interrupted=lambda: True)).details["stopped_early"]
     assert HillClimbing(tabu=0).unused().keys() >= {"patience"}

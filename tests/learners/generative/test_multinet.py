@@ -11,8 +11,8 @@ from learner_cases import duplicated, log_joint
 from running import dataset, random_data
 
 from milpbn.learners.base import Control
+from milpbn.learners.generative.forests import ChowLiu
 from milpbn.learners.generative.multinet import Multinet, MultinetLearner
-from milpbn.learners.generative.trees import ChowLiu
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -109,9 +109,9 @@ def test_all_classes_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[float] = []
     grow = MultinetLearner.grow
 
-    def watched(self, data, smoothing, control, **options):
-        limits.append(control.time_limit)
-        return grow(self, data, smoothing, control, **options)
+    def watched(self, data, smoothing, control, budget, **options):
+        limits.append(budget.left())
+        return grow(self, data, smoothing, control, budget, **options)
 
     monkeypatch.setattr(MultinetLearner, "grow", watched)
     data = random_data(6, n_features=3, n_samples=60, n_classes=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from milpbn.learners.generative.trees import NaiveBayes, Tan
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.evaluation import accuracy
 
 

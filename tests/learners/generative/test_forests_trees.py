@@ -8,7 +8,7 @@ from learner_cases import duplicated, log_joint
 from running import random_data
 
 from milpbn.errors import InputError
-from milpbn.learners.generative.trees import NaiveBayes, Tan
+from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 
