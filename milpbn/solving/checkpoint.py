@@ -20,18 +20,15 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
 from milpbn.claims.reading import TracePoint, read_among
-from milpbn.data.dataset import Dataset
 from milpbn.engine.events import SavedState
 from milpbn.engine.tree.saved_search import NODE, PROOF
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem
-from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
-from milpbn.solving.products import Products
-from milpbn.solving.state import Session
+from milpbn.solving.question import Question
+from milpbn.solving.state import Products, Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
@@ -46,13 +43,17 @@ from milpbn.util.checkpoints import (
 )
 from milpbn.util.clock import Pause
 from milpbn.util.memory import available_memory, format_bytes
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 KIND = "search"
 #: Seconds between two checkpoints: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
 #: What the names of the arrays about the run begin with.
 RUN = "run."
+#: An array that the state of a tree search has.
+TREE = "search.children"
+#: What arrays raise that do not fit together, or do not fit the problem.
+UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 class SavedSearch(NamedTuple):
@@ -62,20 +63,13 @@ class SavedSearch(NamedTuple):
     ----------
     path : str
         Its checkpoint.
-    structure : Structure
-        Its incumbent.
-    objective : float
-        The incumbent's score.
     bound : float
-        Its bound on every structure; infinite if it has none.
+        Its bound on every structure, in nats; infinite if it has none.
     trace : list of (seconds, incumbent, bound)
-        Its trace.
     seconds, coefficient_seconds, model_seconds : float
         The seconds that it took: all, those for data and coefficients, and those to build a MILP.
-    nodes : int
-        Number of nodes of its tree.
-    open_nodes : int
-        How many of these are open.
+    nodes, open_nodes : int
+        Number of nodes of its tree, and how many of these are open.
     tree : SavedArrays or None
         The state of its tree search; None if it had not begun. Then only the incumbent is of use.
     candidates : Candidates or None
@@ -107,17 +101,6 @@ class SavedSearch(NamedTuple):
     proof: Proof | None
     among: str
 
-    def weights_of(self, samples: Dataset) -> NDArray[np.float64] | None:
-        """Return the weights of the samples in a subset; raise InputError if they are not those of these samples."""
-        weights = self.sample_weights
-        if weights is not None and (len(weights) != samples.n_samples or not weights.any()):
-            raise incomplete(self.path)
-        return weights
-
-    def describe(self) -> str:
-        """Return a sentence about where the search goes on."""
-        return f"Going on from the checkpoint {self.path!r}, {self.state()}."
-
     def state(self) -> str:
         """Return a clause about the state of the search."""
         where = "before the tree search"
@@ -129,22 +112,15 @@ class SavedSearch(NamedTuple):
         return f"written after {self.seconds:.1f} s {where}; {numbers}{f' among {self.among}' if self.among else ''}"
 
 
-def describe(
-    dataset: Dataset,
-    score: Score,
-    constraints: Constraints,
-    options: Options,
-    subset: int | None,
-    screen: int | None,
-) -> dict[str, Any]:
+def describe(question: Question, options: Options) -> dict[str, Any]:
     """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
     described = {
-        "data": dataset.sha256,
-        "score": score.to_dict(),
-        "constraints": constraints.to_dict(),
+        "data": question.data.sha256,
+        "score": question.score.to_dict(),
+        "constraints": (question.constraints or Constraints()).to_dict(),
         "options": {
-            "--subset": subset,
-            "--screen": screen,
+            "--subset": question.subset,
+            "--screen": question.screen,
             "--n-best": options.n_best,
             "--seed": options.random_state,
             "--no-merge": not options.merge,
@@ -158,18 +134,7 @@ def describe(
 def read_saved_search(
     path: str | os.PathLike[str], options: Options, names: tuple[str, ...], described: Mapping[str, Any]
 ) -> SavedSearch | None:
-    """Read a checkpoint; return None if there is none yet.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    options : Options
-        The options of the run.
-    names : tuple of str, length V
-        Names of the variables.
-    described : mapping
-        What `describe` returned for the run.
+    """Read the checkpoint of a run that `describe` describes; return None if there is none yet.
 
     Raises
     ------
@@ -186,18 +151,14 @@ def read_saved_search(
     differs = difference(found.header.get("search"), described)
     if differs is not None:
         raise InputError(f"{name} belongs to a search {differs}; {ADVICE}")
-    try:
-        arrays = SavedArrays(found.arrays)
-        begun, proved = "search.children" in arrays, PROOF + "branches" in arrays
-        if options.certificate is not None and begun and not proved:
-            raise InputError(
-                f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
-                "certificate out, or begin anew with another checkpoint."
-            )
-        proof = Proof.restored(arrays.under(PROOF)) if options.certificate is not None and begun else None
-        return _saved(found, arrays, names, proof)
-    except UnfitError:
-        raise incomplete(path) from None
+    arrays = SavedArrays(found.arrays)
+    wants_proof = options.certificate is not None and TREE in arrays
+    if wants_proof and PROOF + "branches" not in arrays:
+        raise InputError(
+            f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
+            "certificate out, or begin anew with another checkpoint."
+        )
+    return _saved(found, arrays, names, proved=wants_proof)
 
 
 def load_saved_search(path: str | os.PathLike[str]) -> SavedSearch:
@@ -211,59 +172,47 @@ def load_saved_search(path: str | os.PathLike[str]) -> SavedSearch:
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
         raise InputError(f"There is no checkpoint {str(path)!r}.")
-    structure = found.header.get("structure")
-    try:
-        return _saved(found, SavedArrays(found.arrays), tuple(structure or ()), None)
-    except (TypeError, UnfitError):
-        raise incomplete(path) from None
+    return _saved(found, SavedArrays(found.arrays), None, proved=False)
 
 
-def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof: Proof | None) -> SavedSearch:
-    """Return the run that a checkpoint holds; raise UnfitError if it holds none."""
-    run, begun = saved.under(RUN), "search.children" in saved
+def _saved(
+    found: Checkpoint, saved: SavedArrays, names: tuple[str, ...] | None, *, proved: bool
+) -> SavedSearch:
+    """Return the run that a checkpoint holds, with its proof if that is wanted.
+
+    A checksum protects the file against accidents, so nothing looks for faults but the types of what is taken from it.
+    """
+    run, begun = saved.under(RUN), TREE in saved
     try:
-        structure = Structure.from_mapping(names, found.header["structure"])
-        only = read_among(found.header["search"], f"The checkpoint {found.path!r}")
-    except (InputError, KeyError, TypeError, AttributeError) as error:
-        raise UnfitError(f"structure or score is missing: {error}") from None
-    trace = run.array("trace", np.float64, None, 3).tolist()
-    points: list[TracePoint] = [
-        (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
-    ]
-    seconds = run.array("seconds", np.float64, 3).tolist()
-    return SavedSearch(
-        path=found.path,
-        structure=structure,
-        objective=run.number("objective"),
-        bound=run.number("bound"),
-        trace=points,
-        seconds=seconds[0],
-        coefficient_seconds=seconds[1],
-        model_seconds=seconds[2],
-        nodes=run.count("nodes"),
-        open_nodes=len(saved.array(NODE + "number", np.int64, None)) if begun else 0,
-        tree=saved if begun else None,
-        candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
-        ranked=run.count("ranked"),
-        sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
-        proof=proof,
-        among=only,
-    )
+        names = names or tuple(found.header["structure"])
+        seconds = run.array("seconds", np.float64, 3).tolist()
+        trace = run.array("trace", np.float64, None, 3).tolist()
+        return SavedSearch(
+            path=found.path,
+            structure=Structure.from_mapping(names, found.header["structure"]),
+            objective=run.number("objective"),
+            bound=run.number("bound"),
+            trace=[
+                (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
+            ],
+            seconds=seconds[0],
+            coefficient_seconds=seconds[1],
+            model_seconds=seconds[2],
+            nodes=run.count("nodes"),
+            open_nodes=len(saved.array(NODE + "number", np.int64, None)) if begun else 0,
+            tree=saved if begun else None,
+            candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
+            ranked=run.count("ranked"),
+            sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
+            proof=Proof.restored(saved.under(PROOF)) if proved else None,
+            among=read_among(found.header["search"], f"The checkpoint {found.path!r}"),
+        )
+    except UNFIT:
+        raise incomplete(found.path) from None
 
 
 class CheckpointFile:
-    """The checkpoint that a run writes.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    session : Session
-        The state of the run.
-    described : mapping
-        Return value of `describe`.
-    earlier : SavedSearch or None
-        The run from which this one goes on.
+    """The checkpoint that a run writes; `earlier` is the run from which this one goes on.
 
     Raises
     ------
@@ -378,19 +327,3 @@ class _Moment(NamedTuple):
             found["samples"] = problem.sample_weights
         kept = {} if screened is None else kept_arrays(problem.candidates)
         return {**{RUN + name: array for name, array in found.items()}, **kept}
-
-
-def require_incumbent(saved: SavedSearch, problem: Problem) -> None:
-    """Refuse a checkpoint whose incumbent breaks the constraints, or has another score from the data.
-
-    Raises
-    ------
-    InputError
-        In a sentence that names the file.
-    """
-    name = f"The checkpoint {saved.path!r}"
-    if problem.objection(saved.structure) is not None or not problem.obeys(saved.structure):
-        raise InputError(f"{name} has a structure that breaks the constraints; {ADVICE}")
-    value, error = problem.rescored(saved.structure)
-    if not abs(value - saved.objective) <= error + 1e-9:
-        raise InputError(f"{name} has a structure that scores {value!r}, not {saved.objective!r}; {ADVICE}")

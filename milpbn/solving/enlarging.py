@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,15 +12,16 @@ from numpy.typing import NDArray
 
 from milpbn.engine.root import Root
 from milpbn.errors import InputError, NoIncumbentError
+from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
 from milpbn.network.cpt import require_match
+from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates
 from milpbn.problem.problem import Problem, build_problem, require_usable
 from milpbn.problem.ranking import Ranking, best_sets, criterion
 from milpbn.problem.screening import Screened
-from milpbn.solving.climbing import climb, offer
 from milpbn.solving.options import Options
-from milpbn.solving.state import Session, SessionEvents
+from milpbn.solving.state import BRIEF_SECONDS, Session, SessionEvents
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
 from milpbn.util.budget import Budget, Limit
@@ -31,25 +32,49 @@ BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
 SMALL_SETS_SHARE = 0.2
 
 
+def offer(session: Session, starts: Iterable[Structure]) -> list[Structure]:
+    """Offer each structure to the session as soon as it is found, and return them all."""
+    stages.enter("first structures")
+    offered = []
+    for structure in starts:
+        session.offer(structure, "start")
+        offered.append(structure)
+        if session.budget.stop():
+            break
+    return offered
+
+
+def climb(
+    session: Session,
+    starts: list[Structure],
+    random_state: int,
+    *,
+    restarts: int = 0,
+    most: float = BRIEF_SECONDS,
+) -> None:
+    """Run local search from some structures for at most `most` seconds, and offer what it finds."""
+    stages.enter("local search")
+    search(
+        session.problem,
+        starts,
+        random_state=random_state,
+        restarts=restarts,
+        stopping=session.brief(most).over,
+        found=session.events("local search").offer,
+    )
+
+
 class Enlargement(ABC):
-    """The next problem of a run, over more parent sets than the present one.
+    """The next problem of a run, over more parent sets than the present one."""
 
-    Attributes
-    ----------
-    bounds : bool
-        Whether the search over the present parent sets needs the kernels of the root bound.
-    """
-
+    #: Whether the search over the present parent sets needs the kernels of the root bound.
     bounds: ClassVar[bool] = False
 
     @abstractmethod
     def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
         """Search over the present parent sets, then give the session the next problem.
 
-        Returns
-        -------
-        bool
-            Whether the time sufficed. If not, the run has to stop.
+        Return whether the time sufficed. If not, the run has to stop.
         """
 
     def within(self, budget: Budget) -> Enlargement:
@@ -74,14 +99,7 @@ class LargerSets(Enlargement):
 
     A local search comes first, so that there is a good structure even if the time limit comes soon.
 
-    Attributes
-    ----------
-    make : callable
-        Builds the problem.
-    seconds : float
-        Seconds that this is expected to take.
-    n_sets : int
-        Number of its parent sets.
+    `make` builds the problem, which is expected to take so many `seconds`; it has `n_sets` parent sets.
     """
 
     make: Callable[[], Problem]
@@ -112,10 +130,6 @@ class BestSets(Enlargement):
         Number of parent sets to keep per variable.
     admitted : tuple of Admitted, length V
         What rules and options admit.
-    for_milp : bool
-        Whether the problem is for a MILP solver, as in `build_problem`.
-    budget : Budget
-        The budget for building the problem.
     """
 
     k: int
@@ -157,16 +171,9 @@ class BestSets(Enlargement):
         return replace(self, budget=budget)
 
     def built(self, problem: Problem, candidates: Candidates, ranked: int) -> Problem:
-        """Return the problem over kept parent sets.
+        """Return the problem over kept parent sets, from the one over the small sets.
 
-        Parameters
-        ----------
-        problem : Problem
-            The one over the small sets.
-        candidates : Candidates
-            The kept sets.
-        ranked : int
-            Number of parent sets that were ranked.
+        `ranked` is the number of parent sets that were ranked.
 
         Raises
         ------

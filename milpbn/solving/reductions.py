@@ -36,8 +36,9 @@ from milpbn.problem.subset import Subset
 from milpbn.problem.unused import forbid_unused, without_forbidden_unused
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.enlarging import BestSets, Enlargement, LargerSets
+from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.util.budget import Budget, Limit
-from milpbn.util.checkpoints import incomplete
 from milpbn.util.plurals import counted
 
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
@@ -53,22 +54,7 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Attributes
-    ----------
-    dataset : Dataset
-        Training rows.
-    score : Score
-        What to maximise.
-    constraints : Constraints
-        What the structure has to obey.
-    merge : bool
-        Merge identical samples.
-    for_milp : bool
-        Whether the problem is for a MILP solver, as in `build_problem`.
-    start : Structure or None
-        The user's start.
-    budget : Budget
-        The budget for building problems.
+    Its fields are those of `build_problem`, and the user's start.
     """
 
     dataset: Dataset
@@ -81,24 +67,18 @@ class Statement:
 
     @classmethod
     def of(
-        cls,
-        dataset: Dataset,
-        score: Score,
-        constraints: Constraints | None,
-        *,
-        listed: bool,
-        start: Structure | None,
+        cls, dataset: Dataset, question: Question, options: Options, *, for_milp: bool, budget: Budget
     ) -> Statement:
-        """Return the problem with all structures that the question is about.
+        """Return the problem with all structures that the question is about, which is asked of these training rows.
 
-        If the K best are `listed`, these are all class-free sets, and no arcs of features with one state.
+        If the K best are listed, these are all class-free sets, and no arcs of features with one state.
         """
-        asked = checked_constraints(constraints)
-        score = settled(score, asked, dataset.total_weight, listed=listed)
+        asked, start, listed = checked_constraints(question.constraints), options.start, options.n_best > 1
+        score = settled(question.score, asked, dataset.total_weight, listed=listed)
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)
-        return cls(dataset, score, asked, start=start)
+        return cls(dataset, score, asked, options.merge, for_milp, start, budget)
 
     @property
     def samples(self) -> Dataset:
@@ -145,19 +125,12 @@ class Reduction(ABC):
 
     @abstractmethod
     def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
-        """Return the smaller problem.
-
-        Parameters
-        ----------
-        stated : Statement
-            The problem that is asked.
-        earlier : SavedSearch, optional
-            The run that goes on.
+        """Return the smaller problem, or that of an earlier run that goes on.
 
         Raises
         ------
         InputError
-            If no problem can be built, or the checkpoint has a part that does not belong to this one.
+            If no problem can be built.
         NoIncumbentError
             If the budget is used up.
         """
@@ -183,7 +156,7 @@ class SmallSetsFirst(Reduction):
         samples, (rules, admitted) = stated.samples, stated.resolved
         # The whole problem is checked before a search over a part of it begins.
         require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp)
-        weights = None if earlier is None else earlier.weights_of(samples)
+        weights = None if earlier is None else earlier.sample_weights
         if weights is None:
             weights = self.weights(samples, stated.score)
         at_once = SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT
@@ -260,14 +233,8 @@ class BestParentSets(Reduction):
         step = BestSets(k, tuple(admitted), stated.for_milp, stated.budget)
         if earlier is None or earlier.tree is None:
             return Reduced(problem, (step,))
-        candidates = earlier.candidates
-        if candidates is None:
-            raise incomplete(earlier.path)
-        c = candidates.n_variables - 1
-        pairs = zip(admitted, candidates.sets, strict=True)
-        if not all(own.contains(parents, c) for own, sets in pairs for parents in sets):
-            raise incomplete(earlier.path)
-        return Reduced(step.built(problem, candidates, earlier.ranked))
+        # A checkpoint has no kept sets where the small ones are all.
+        return Reduced(step.built(problem, earlier.candidates or small, earlier.ranked))
 
     @staticmethod
     def invert(problem: Problem, result: Result) -> Result:

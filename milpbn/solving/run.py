@@ -17,14 +17,12 @@ from milpbn.solving.job import Job
 from milpbn.solving.parameters import with_parameters
 from milpbn.solving.preparation import prepare
 from milpbn.solving.report import Report
-from milpbn.solving.state import Session
+from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts
 from milpbn.util.checkpoints import incomplete
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
-
-OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 
 
 def run(job: Job) -> Result:
@@ -40,8 +38,7 @@ def run(job: Job) -> Result:
     NotSavedError
         If a file could not be written.
     """
-    options = job.options
-    earlier = job.earlier
+    options, earlier = job.options, job.earlier
     session = Session(
         job.problem,
         job.search_budget(),
@@ -51,18 +48,17 @@ def run(job: Job) -> Result:
         gap_abs=options.gap_abs,
         n_best=options.n_best,
     )
-    session.make(coefficient_seconds=time.monotonic() - job.budget.began)
+    proof = None
     if options.certificate is not None:
-        session.make(proof=Proof())
-    if earlier is not None:
-        made = session.made
-        session.make(
-            coefficient_seconds=made.coefficient_seconds + earlier.coefficient_seconds,
-            model_seconds=earlier.model_seconds,
-            proof=earlier.proof or made.proof,
-        )
-    if session.made.proof is not None:
-        session.made.proof.sample_weights = job.problem.subset_weights
+        proof = (None if earlier is None else earlier.proof) or Proof()
+        proof.sample_weights = job.problem.subset_weights
+    session.make(
+        proof=proof,
+        coefficient_seconds=time.monotonic()
+        - job.budget.began
+        + (earlier.coefficient_seconds if earlier else 0.0),
+        model_seconds=earlier.model_seconds if earlier else 0.0,
+    )
     report = Report(job, session)
     try:
         try:
@@ -105,11 +101,16 @@ def _saving(session: Session) -> AbstractContextManager[None]:
 
 def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) -> None:
     """Prepare, then search, each in a thread; a thread that does not stop in time is not waited for."""
-    update = report.update
-    _in_thread(lambda: prepare(job, session, kernels), job, session, update, daemon=False)
+
+    def in_thread(work: Callable[[], None], daemon: bool) -> None:
+        session.watch(work, report.update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
+
+    in_thread(lambda: prepare(job, session, kernels), daemon=False)
+    if session.error is not None or session.made.outcome is OUT_OF_MEMORY:
+        return
     # A search that goes on has a root; its engine notices by itself that it has ended before.
     goes_on = job.earlier is not None and job.earlier.tree is not None and session.made.root is not None
-    if session.made.outcome is OUT_OF_MEMORY or (session.budget.stop() and not goes_on):
+    if session.budget.stop() and not goes_on:
         return
     if job.options.root_only:
         session.make(outcome=Outcome(limit="node"))
@@ -120,7 +121,9 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
         if kernels.ready("branching"):
             _search(job, session, engine)
 
-    _in_thread(search, job, session, update, daemon=not engine.capabilities.continues_root)
+    in_thread(search, daemon=not engine.capabilities.continues_root)
+    if session.error is not None:
+        return
     if report.checkpoint is not None:
         # Before the last fixing, which a run without a stop would not do here.
         report.checkpoint.capture()
@@ -146,24 +149,10 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
         assert earlier is not None
         raise incomplete(earlier.path) from None
     session.make(outcome=outcome, model_seconds=outcome.model_seconds)
-    known = session.structure
+    incumbent = session.structure
     # If the reduced problem lacks a parent set of the incumbent, it may truly be infeasible.
-    if outcome.infeasible and known is not None and made.reduced.choice(known) is not None:
+    if outcome.infeasible and incumbent is not None and made.reduced.choice(incumbent) is not None:
         raise SolverError(
             f"The solver says that no structure obeys the constraints ({outcome.detail}), although one does, with "
             f"the score {session.objective!r}; install another version of it, or choose another --backend."
         )
-
-
-def _in_thread(
-    work: Callable[[], None], job: Job, session: Session, update: Callable[[], None], *, daemon: bool
-) -> None:
-    """Run a function in a thread (see `Session.watch`); what it raises becomes the outcome, a stop or an error."""
-    try:
-        session.watch(work, update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
-    except MemoryError:
-        session.make(outcome=OUT_OF_MEMORY)
-    except KeyboardInterrupt:
-        session.stop(Limit.USER)
-    else:
-        update()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.claims.selection import Selection
 from milpbn.data import Table
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.applicable import applicable, source_of
@@ -22,7 +20,7 @@ from milpbn.solving.choices import Choices
 from milpbn.solving.choosing import TRIAL_SECONDS, Choosing
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
 from milpbn.solving.interim import Interim
-from milpbn.solving.options import Options
+from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.question import Question
 from milpbn.solving.tally import Tally
 from milpbn.solving.trials import Trials
@@ -33,6 +31,7 @@ from milpbn.util.budget import Budget
 INTERRUPTED_SECONDS = 0.5
 
 
+@takes(OptionKeywords)
 def select(
     data: Any,
     score: Score,
@@ -41,32 +40,7 @@ def select(
     max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
     constraints: Constraints | None = None,
     started: float | None = None,
-    backend: str = "auto",
-    acyclicity: str = "order",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = None,
-    random_state: int = 0,
-    start: Structure | None = None,
-    warm_start: bool = True,
-    root_bound: bool = True,
-    root_only: bool = False,
-    reduce: bool = True,
-    merge: bool = True,
-    n_best: int = 1,
-    solver_options: Mapping[str, str] | None = None,
-    parameters: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    on_change: Callable[[Result], bool | None] | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> Selection:
     """Choose p (and so gamma) and max_parents by accuracy on held-out rows (P12, section 6).
 
@@ -87,18 +61,15 @@ def select(
         What every structure has to obey.
     started : float, optional
         `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
-resume, log, verbose, interrupted, on_change
+    **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
     -------
     Selection
     """
-    options = Options.among(locals())
-    question = Question.of(data, score, constraints)
-    return choose(question, options, Grid(p_values, max_parents_values), started=started)
+    question, grid = Question.of(data, score, constraints), Grid(p_values, max_parents_values)
+    return choose(question, Options(**options), grid, started=started)
 
 
 def choose(
@@ -170,6 +141,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
     return chosen, ranked
 
 
+@takes(OptionKeywords)
 def solve_selected(
     data: Any,
     score: Score | None = None,
@@ -184,32 +156,7 @@ def solve_selected(
     subset: int | None = None,
     screen: int | None = None,
     started: float | None = None,
-    backend: str = "auto",
-    acyclicity: str = "order",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = None,
-    random_state: int = 0,
-    start: Structure | None = None,
-    warm_start: bool = True,
-    root_bound: bool = True,
-    root_only: bool = False,
-    reduce: bool = True,
-    merge: bool = True,
-    n_best: int = 1,
-    solver_options: Mapping[str, str] | None = None,
-    parameters: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    on_change: Callable[[Result], bool | None] | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> Result:
     """Choose options by validation, then solve on all training rows.
 
@@ -240,9 +187,7 @@ def solve_selected(
         As for `solve`, in the final search and in every trial.
     started : float, optional
         `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
-resume, log, verbose, interrupted, on_change
+    **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -264,23 +209,23 @@ resume, log, verbose, interrupted, on_change
     >>> result.classifier.classes
     ('0', '1')
     """
-    options = Options.among(locals())
+    how = Options(**options)
     spec = Score() if score is None else score
     values = Grid(p_values, max_parents_values, by=by or "accuracy", average=average)
     if grid is not None or recipe is not None:
         choices = Choices(grid=grid, recipe=recipe, by=by, average=average)
         # A table was read with the policy that its reader wants.
         given = [MISSING] if recipe is not None and isinstance(data, Table) else []
-        values, options = choices.applied(spec, options, given)
+        values, how = choices.applied(spec, how, given)
         if MISSING in values.others and isinstance(data, Table) and data.missing != "state":
             raise InputError(
                 f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
                 "which keeps no row with missing values; read it with missing='state'."
             )
     question = Question.of(
-        data, spec, constraints, subset=subset, screen=screen, random_state=options.random_state
+        data, spec, constraints, subset=subset, screen=screen, random_state=how.random_state
     )
-    return maximise_selected(question, options, values, started=started)
+    return maximise_selected(question, how, values, started=started)
 
 
 def maximise_selected(

@@ -6,20 +6,22 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from milpbn.certificate.format import Proof
 from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
+from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
+from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
 from milpbn.solving.checked_scores import CheckedScores
-from milpbn.solving.products import Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -28,8 +30,40 @@ BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 #: Nats by which a structure's score may exceed a certified bound, besides the rounding errors of scores. A larger
 #: excess proves the bound wrong.
 CONTRADICTION = 1e-7
+#: The outcome of an engine for which the memory did not suffice.
+OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Products:
+    """What the stages of a run have produced so far.
+
+    Attributes
+    ----------
+    problem : Problem
+        What is maximised; before the full problem is built, the same over small parent sets.
+    reduced : Problem
+        The same problem without the parent sets that reduced-cost fixing has excluded.
+    search : callable or None
+        Returns the state of the engine's search, from which another run can go on; None while there is none.
+    coefficient_seconds, model_seconds : float
+        Seconds for data and coefficients, and seconds to build the MILP.
+    shared, span : float
+        What a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
+    """
+
+    problem: Problem
+    reduced: Problem
+    root: Root | None = None
+    proof: Proof | None = None
+    search: Callable[[], SavedState | None] | None = None
+    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
+    coefficient_seconds: float = 0.0
+    model_seconds: float = 0.0
+    shared: float = 0.0
+    span: float = 0.0
 
 
 class Session:
@@ -41,10 +75,8 @@ class Session:
 
     Parameters
     ----------
-    problem : Problem
-        What is maximised.
     budget : Budget, optional
-        The time and memory of the search, and who may stop it; by default without a limit.
+        By default without a limit.
     earlier_seconds : float
         Seconds of an earlier run from which this one goes on. They count in `elapsed`.
     timed : bool
@@ -92,7 +124,7 @@ class Session:
 
     @property
     def problem(self) -> Problem:
-        """What is maximised; before the full problem is built, the same over small parent sets."""
+        """`Products.problem`."""
         return self.made.problem
 
     def make(self, **parts: Any) -> None:
@@ -106,16 +138,9 @@ class Session:
         bound_source: BoundSource = BoundSource.CERTIFIED,
         budget: Budget | None = None,
     ) -> SessionEvents:
-        """Return the `Events` of a stage or an engine, which report to this session.
+        """Return the `Events` of a stage or an engine, which report to this session under its name.
 
-        Parameters
-        ----------
-        source : str
-            Name of the stage or engine, for the progress lines.
-        bound_source : BoundSource
-            The source of its bounds.
-        budget : Budget, optional
-            The budget of the stage; by default that of the run.
+        Its budget is by default that of the run.
         """
         return SessionEvents(self, source, bound_source, budget or self.budget)
 
@@ -128,19 +153,7 @@ class Session:
         return time.monotonic() - self.started
 
     def offer(self, structure: Structure, source: str) -> Structure:
-        """Make a structure the incumbent if it is better than the current one.
-
-        Parameters
-        ----------
-        structure : Structure
-            Acyclic by construction.
-        source : str
-            The stage or engine that found it, for the progress line.
-
-        Returns
-        -------
-        Structure
-            The incumbent after the call.
+        """Make an acyclic structure the incumbent if it is better; return the incumbent.
 
         Raises
         ------
@@ -188,16 +201,7 @@ class Session:
     ) -> None:
         """Go on where an earlier run stopped: take its incumbent, which is scored from the data, and its trace.
 
-        Parameters
-        ----------
-        structure : Structure
-            The incumbent.
-        bound : float or None
-            The bound on every structure; None without any.
-        trace : sequence of (seconds, incumbent, bound)
-            The trace.
-        nodes : int or None
-            Number of branch-and-bound nodes; None before the first.
+        `bound` is None without any, and so is `nodes`, the number of branch-and-bound nodes, before the first.
         """
         objective, error = self.scored(structure, "the checkpoint")
         with self._lock:
@@ -274,25 +278,15 @@ class Session:
     ) -> None:
         """Run work in a thread, and do not wait long for it once the run has to stop (`milpbn.util.clock.within`).
 
-        Ctrl-C stops the run; a second Ctrl-C ends the waiting at once.
+        Ctrl-C stops the run; a second Ctrl-C ends the waiting at once. `tick` is called a few times per second, and
+        whenever something changed. `version` says in an error message what works there.
 
-        Parameters
-        ----------
-        work : callable
-            The work.
-        tick : callable
-            Called a few times per second, and whenever something changed.
-        version : str
-            What works there, for the error message.
-        name, daemon
-            As for `within`.
+        What the work raises becomes the outcome, a stop or the error of the session.
 
         Raises
         ------
-        MilpbnError, MemoryError
-            What the work raised; SolverError in place of an error that says nothing to users.
-        KeyboardInterrupt
-            After a second Ctrl-C, or if the work has seen a signal.
+        MilpbnError
+            Other than a SolverError.
         """
 
         def guarded() -> None:
@@ -315,7 +309,16 @@ class Session:
             self.stop(Limit.USER)
             return before is not Limit.USER
 
-        within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
+        try:
+            within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
+        except MemoryError:
+            self.make(outcome=OUT_OF_MEMORY)
+        except KeyboardInterrupt:  # a second Ctrl-C, or the work has seen a signal
+            self.stop(Limit.USER)
+        except SolverError as error:
+            self.fail(error)
+        else:
+            tick()
 
     def closed(self) -> bool:
         """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""

@@ -272,7 +272,7 @@ def test_the_native_engine_agrees_with_enumeration(
         return
     if not case.climbs:
         for place in (
-            "solving.climbing.search",
+            "solving.enlarging.search",
             "engine.tree.primal.PrimalHeuristic.climb_from_answer",
             "engine.tree.primal.PrimalHeuristic.climb_near_incumbent",
         ):
@@ -317,7 +317,7 @@ def test_the_best_structures_agree_with_enumeration(
         pytest.skip("no structure obeys the constraints")
     if not case.climbs:
         monkeypatch.setattr("milpbn.engine.pool.best_neighbours", lambda *_, **__: ())
-        monkeypatch.setattr("milpbn.solving.climbing.search", lambda *_, **__: None)
+        monkeypatch.setattr("milpbn.solving.enlarging.search", lambda *_, **__: None)
     monkeypatch.setattr(
         "milpbn.engine.relaxation.oracle.TUNING", oracle_tuning(most_ordered=case.most_ordered)
     )
