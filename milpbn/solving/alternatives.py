@@ -33,8 +33,6 @@ class Neighbour:
         Its score in nats, computed from the data.
     loss : float
         The other structure's score minus this one, in nats; negative if this one is better.
-    structure : Structure
-        The whole structure.
     """
 
     added: tuple[Arc, ...]
@@ -73,16 +71,8 @@ def near_optimal(
 
     Parameters
     ----------
-    data : Dataset
-        Training data.
     structure : Structure
         The structure to change, usually an optimum; it obeys the constraints.
-    score : Score
-        The score.
-    constraints : Constraints, optional
-        What structures have to obey.
-    most : int
-        Number of alternatives.
 
     Returns
     -------

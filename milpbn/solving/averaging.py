@@ -30,13 +30,6 @@ def to_average(ranked: Sequence[Tally], most: int) -> list[Tally]:
 
     Settings that differ in nothing but the parameters would give the same structure, and count once. Those that were
     tried on fewer splits than the best fell behind, and do not count.
-
-    Parameters
-    ----------
-    ranked : sequence of Tally
-        All settings, the best first.
-    most : int
-        Largest number of settings.
     """
     different: dict[tuple[Any, ...], Tally] = {}
     for one in ranked:
@@ -51,17 +44,6 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
 
     The result is otherwise that of the first setting. The other searches start from the structures of their trials;
     each has an equal share of the time that is left.
-
-    Parameters
-    ----------
-    result : Result
-        What the search with the first setting found.
-    settings : sequence of Tally
-        What `to_average` returned.
-    choosing : Choosing
-        The selection.
-    interrupted : bool
-        Whether the user has stopped the run.
     """
     if not isinstance(result.classifier, Classifier):
         return result

@@ -26,15 +26,6 @@ class CheckedScores:
     def by_coefficients(self, problem: Problem, structure: Structure, source: str) -> float:
         """Return the score of a structure by the coefficients.
 
-        Parameters
-        ----------
-        problem : Problem
-            What is maximised.
-        structure : Structure
-            Acyclic by construction.
-        source : str
-            What found it, for the error message.
-
         Raises
         ------
         SolverError

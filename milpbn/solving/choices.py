@@ -22,8 +22,6 @@ class Choices:
         Whether to choose them from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
     grid : str or None
         Options and their values; see `Grid.parse`.
-    recipe : str or None
-        Name of a recommended grid, with what it compares.
     by : {'accuracy', 'log-loss'} or None
         What is compared; None for accuracy, or for the criterion of the recipe.
     average : int or None
@@ -71,10 +69,6 @@ class Choices:
 
         Parameters
         ----------
-        score : Score
-            The options that are not chosen.
-        options : Options
-            How to search.
         given : collection of str
             Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values. They win over
             a recipe, and contradict a grid that names them.

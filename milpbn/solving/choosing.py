@@ -29,10 +29,6 @@ class Choosing:
         every search.
     options : Options
         How to search. The trials take half of its time limit.
-    grid : Grid
-        The values to choose from.
-    budget : Budget
-        The time limit of everything.
     trial_seconds : float
         Limit of each trial if the options have no time limit.
     """

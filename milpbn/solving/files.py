@@ -49,13 +49,6 @@ def remove_certificate(options: Options) -> None:
 class RunFiles:
     """Writes the files that the options name. A file that cannot be written later does not end the search.
 
-    Parameters
-    ----------
-    options : Options
-        The options.
-    checkpoint : CheckpointFile, optional
-        The checkpoint, if one is wanted.
-
     Raises
     ------
     InputError

@@ -1,4 +1,4 @@
-"""What each feature is worth to the score: the score with it, without it, and at best without it."""
+"""What each feature and each arc of a structure adds to the score, and what other arcs can make up for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.data.dataset import Dataset
-from milpbn.errors import NoIncumbentError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.rescore import rescore
@@ -15,6 +15,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
+from milpbn.util import stages
 from milpbn.util.budget import Budget
 
 
@@ -59,21 +60,9 @@ def feature_gains(
 
     Parameters
     ----------
-    data : Dataset
-        Training data.
-    structure : Structure
-        The structure.
-    score : Score
-        The score.
-    constraints : Constraints, optional
-        What structures have to obey.
     seconds : float
         Wall-clock limit of all searches for the best structures without a feature; each gets an equal share of what is
         left. With 0 there are no searches. A search without a proof still gives valid bounds.
-    threads : int, optional
-        Threads of the searches.
-    interrupted : callable, optional
-        Whether to stop the searches.
     bound : float, optional
         Upper bound on the score of every structure that obeys the constraints. It holds without a feature, too, and is
         used where a search ends with a worse one.
@@ -103,6 +92,40 @@ def feature_gains(
             bounds = _irreplaceable(question, replace(options, start=left, time_limit=share), i, own, bound)
         gains.append(FeatureGain(data.names[i], gain, *bounds))
     return tuple(gains)
+
+
+def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
+    """Return what the score loses without each arc, with parameters estimated anew.
+
+    Parameters
+    ----------
+    score : Score
+        The score. Under margin scores and the conditional log-likelihood a feature without the class as a parent counts
+        as one without parents; so the loss of an arc from the class is that of all of the feature's arcs.
+
+    Returns
+    -------
+    dict of (parent, child) to float
+        The structure's score minus its score without the arc, in nats; negative where the arc makes the score worse.
+
+    Raises
+    ------
+    InputError
+        If `rescore` refuses the structure.
+    """
+    data = data.merged
+    if tuple(structure.names) != tuple(data.names):
+        raise InputError(f"The structure has other variables than the data {data.name!r}.")
+    last, own = len(structure.names) - 1, rescore(data, structure, score)
+    losses = {}
+    for count, (parent, child) in enumerate(structure.arcs):
+        stages.tell(f"arcs {count} of {len(structure.arcs)}")
+        rest = tuple(j for j in structure.parents[child] if j != parent)
+        if parent == last and score.kind.class_free_alike:
+            rest = ()
+        sets = (*structure.parents[:child], rest, *structure.parents[child + 1 :])
+        losses[parent, child] = own - rescore(data, Structure(structure.names, sets), score)
+    return losses
 
 
 def _without(structure: Structure, i: int) -> Structure:

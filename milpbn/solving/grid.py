@@ -1,4 +1,4 @@
-"""The settings that a selection compares: values of the score's options and of the discretisation."""
+"""The settings that a selection compares: values of options, and which of their combinations differ on given data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from milpbn.data import Dataset, Table, read_table
 from milpbn.data.discretisation import Discretisation
+from milpbn.data.folds import Split
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.prior import check_towards
@@ -16,6 +18,7 @@ from milpbn.problem.candidates import count_candidates
 from milpbn.problem.scores.options import ALL, PAPER
 from milpbn.problem.scores.registry import find_score, score_names
 from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.trials.parts import may_drop
 from milpbn.util.options import declared, spelling, types_of
 from milpbn.util.validation import whole_number
 
@@ -50,8 +53,6 @@ class Setting:
 
     Attributes
     ----------
-    score : Score
-        The score with these values.
     p : float or None
         The value of p; None if the grid does not choose p, or the score does not take it.
     discretisation : Discretisation or None
@@ -243,19 +244,62 @@ class Grid:
 
 
 def affordable(settings: Sequence[Setting], n_features: int, n_rows: int, most_work: float) -> list[Setting]:
-    """Return the settings whose candidate parent sets times rows are at most `most_work`, or those with the fewest.
-
-    Parameters
-    ----------
-    settings : sequence of Setting
-        All settings.
-    n_features, n_rows : int
-        Size of the training data.
-    most_work : float
-        See `Grid`.
-    """
+    """Return the settings whose candidate parent sets times rows are at most `most_work`, or those with the fewest."""
     work = [n_rows * count_candidates(n_features, setting.score) for setting in settings]
     return [s for s, own in zip(settings, work, strict=True) if own <= max(most_work, min(work))]
+
+
+def source_of(data: Any, grid: Grid) -> Table | Dataset:
+    """Return the data, and read what is no table yet: with all rows if the grid chooses between policies."""
+    if isinstance(data, Table | Dataset):
+        return data
+    return read_table(data, missing="state" if MISSING in grid.others else None)
+
+
+def applicable(grid: Grid, score: Score, source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
+    """Return the settings to compare, in the order of the grid.
+
+    Raises
+    ------
+    InputError
+        If the score does not take an option of the grid, or a dataset would have to be discretised.
+    """
+    settings = grid.settings(score)
+    if isinstance(source, Table) and "continuous" not in source.kinds.values():
+        # Without a continuous column, settings that differ in their discretisation are the same.
+        settings = list({(s.score, s.parameters, s.missing): s for s in reversed(settings)}.values())[::-1]
+    settings = _of_policies(settings, source, splits)
+    if isinstance(source, Table):
+        n_features, n_rows = len(source.features), len(source.train_indices)
+    else:
+        n_features, n_rows = source.n_features, source.n_samples
+    settings = affordable(settings, n_features, n_rows, grid.most_work)
+    if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
+        raise InputError(
+            "Only a table can be discretised in other ways; give the selection a table, not a dataset."
+        )
+    return settings
+
+
+def _of_policies(settings: list[Setting], source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
+    """Return the settings that differ on this data, if they differ in what they do with missing values.
+
+    A table without missing values, or one whose incomplete rows are dropped already, has nothing to choose from. Where
+    dropping rows would leave too few classes, they are not dropped.
+    """
+    chooses = isinstance(source, Table) and not source.complete.all()
+    if not chooses:
+        found = {
+            replace(s, missing=None): replace(
+                s, missing=None, options={k: v for k, v in s.options.items() if k != MISSING}
+            )
+            for s in reversed(settings)
+        }
+        return list(found.values())[::-1]
+    assert isinstance(source, Table)
+    if may_drop(source, splits):
+        return settings
+    return [s for s in settings if s.missing != "drop"] or settings
 
 
 def _value(key: str, text: str) -> Any:

@@ -23,7 +23,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.solving.api import training_data
-from milpbn.solving.imported_bound import check_objective, imported_bound, own_bound, refuse_better
+from milpbn.solving.imported_bound import ImportedSolution
 from milpbn.solving.reductions import of_whole_problem
 from milpbn.solving.report import fit_classifier
 from milpbn.util.raw_files import shown_name
@@ -84,36 +84,31 @@ def import_solution(
     if objection is not None or not problem.obeys(structure):
         raise InputError(f"{where} does not fit this model: {objection or 'its structure has no score'}.")
     objective, error = problem.rescored(structure)
-    check_objective(parsed, sidecar, objective, where)
-    own = own_bound(sidecar, trivial_bound(problem), objective, where)
-    best, source, note = imported_bound(parsed, sidecar, bound, gap_rel, objective, own, where)
-    if source is BoundSource.SOLVER:
-        best = refuse_better(problem, structure, best, sidecar.constant, where)
+    imported = ImportedSolution(parsed, sidecar, where, problem, structure, objective)
+    best, source, note = imported.bound(bound, gap_rel)
     if note is not None:
         warn(note, BoundWarning)
     tolerance = tolerance_of(problem.score_error)
     if source is BoundSource.SOLVER:
         tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, sidecar.span)
-    reason = Reason.OPTIMAL if is_optimal(objective, best, error, tolerance) else Reason.FEASIBLE
-    info = BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None)
-    seconds = time.monotonic() - started
+    optimal, seconds = is_optimal(objective, best, error, tolerance), time.monotonic() - started
     result = Result(
         data=DataSummary.of(dataset),
         score=sidecar.score,
         constraints=sidecar.constraints,
-        reason=reason,
-        limit=Limit(parsed.limit) if reason is Reason.FEASIBLE and parsed.limit is not None else None,
+        reason=Reason.OPTIMAL if optimal else Reason.FEASIBLE,
+        limit=None if optimal or parsed.limit is None else Limit(parsed.limit),
         structure=structure,
         objective=objective,
         bound=best,
         tolerance=tolerance,
         bound_source=source,
-        backend=info,
+        backend=BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None),
         seconds=Seconds(total=seconds, coefficients=seconds),
         trace=((seconds, objective, best),),
         detail=parsed.status,
         request=dataset.request,
-        notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
+        notes=(*notes_of_results(dataset.notes), *(() if note is None else (note,))),
     )
     result = of_whole_problem(problem, result)
     return replace(result, classifier=fit_classifier(dataset, result), parameters=ParameterFit())

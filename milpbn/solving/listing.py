@@ -21,10 +21,6 @@ class Listing:
 
     Parameters
     ----------
-    session : Session
-        The state of the run.
-    dataset : Dataset
-        The training data.
     asked : int
         K.
     """
@@ -70,12 +66,6 @@ class Listing:
         ----------
         rest : float
             What `rest` returned, before the proof for the certificate was read.
-        structure : Structure
-            The incumbent, read after the list, which becomes the first of the list.
-        objective : float
-            Its score.
-        bound : float or None
-            The bound on all structures.
         final : bool
             Whether the search has ended. Only then the structures are compared with each other.
         """

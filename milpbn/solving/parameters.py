@@ -27,15 +27,6 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
 
     The fit ends at the time limit of the run. If it is stopped, or tables cannot hold its parameters, the generative
     parameters are kept, and the record says why.
-
-    Parameters
-    ----------
-    job : Job
-        The run.
-    result : Result
-        With a classifier that has generative parameters, or without a structure.
-    interrupted : bool
-        Whether the user stopped the search, and expects the run to end now.
     """
     method = job.options.method
     if result.structure is None or not isinstance(result.classifier, Classifier):

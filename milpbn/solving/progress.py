@@ -61,7 +61,6 @@ class Progress:
         nodes: int | None,
         objective: float | None,
         bound: float | None,
-        gap: float | None,
         source: str,
         more: str = "",
     ) -> None:
@@ -75,6 +74,7 @@ class Progress:
             self._line.keep(HEADER)
             self._header = True
         shown = "-" if nodes is None else str(nodes)
+        gap = Gap.between(objective, bound).relative_to_bound
         self._line.show(
             f"{seconds:8.1f}s {shown:>9} {show_number(objective):>16} {show_number(bound):>16} "
             f"{show_gap(gap):>9}  {source}{more}"
@@ -214,15 +214,7 @@ def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
 
 
 def left_out_lines(left_out: Mapping[str, str], width: int = 11) -> list[str]:
-    """Return a line that names the columns that are no features, each with the reason; no line without any.
-
-    Parameters
-    ----------
-    left_out : mapping from str to str
-        `Dataset.left_out`.
-    width : int
-        Number of characters of the label.
-    """
+    """Return a line that names the columns that are no features, each with the reason; no line without any."""
     named = [f"{name} ({'as asked' if why == 'asked' else why})" for name, why in left_out.items()]
     return [f"{'left out':{width}}{', '.join(named)}"] if named else []
 

@@ -25,12 +25,8 @@ class Recipe:
 
     Attributes
     ----------
-    purpose : str
-        What it is for, in a few words.
     grid : str
         The options that held-out rows choose from, as for ``--select``.
-    by : {'accuracy', 'log-loss'}
-        What decides, if the user does not say it.
     time_limit : float
         Seconds for the choice and the final search together, if the user gives no limit.
     """
@@ -41,13 +37,7 @@ class Recipe:
     time_limit: float
 
     def choices(self, given: Collection[str] = ()) -> Grid:
-        """Return the grid without the options that the user has given as single values.
-
-        Parameters
-        ----------
-        given : collection of str
-            Attributes of `Score`, ``discretise`` or ``parameters``.
-        """
+        """Return the grid without the options that the user has given as single values."""
         return self._grid([word for word in self.grid.split() if _option(word) not in given])
 
     def applied(

@@ -12,7 +12,7 @@ from milpbn.certificate.format import kept_arrays
 from milpbn.claims.about import COMPILED
 from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
+from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import DESCRIBED, Classifier
@@ -33,13 +33,6 @@ COMPILING_SHARE = 0.1
 
 class Report:
     """Shows and saves the state of a session.
-
-    Parameters
-    ----------
-    job : Job
-        The input of the run.
-    session : Session
-        The state of the run.
 
     Raises
     ------
@@ -69,10 +62,8 @@ class Report:
             self._listing.keep_time()
         _, objective, bound, trace = session.snapshot()
         if self._progress is not None:
-            gap = Gap.between(objective, bound).relative_to_bound
-            self._progress.line(
-                session.elapsed(), session.node_count, objective, bound, gap, session.source, self._others()
-            )
+            nodes, others = session.node_count, self._others()
+            self._progress.line(session.elapsed(), nodes, objective, bound, session.source, others)
         self._files.update(trace, lambda: self.known(final=False))
         self._tell(len(trace))
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -12,20 +14,23 @@ from milpbn.claims.result import NotSavedError, Result
 from milpbn.claims.selection import Selection
 from milpbn.data import Table
 from milpbn.errors import InputError, NoIncumbentError
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
-from milpbn.solving.applicable import applicable, source_of
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
 from milpbn.solving.choices import Choices
 from milpbn.solving.choosing import TRIAL_SECONDS, Choosing
-from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
-from milpbn.solving.interim import Interim
+from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
 from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.question import Question
+from milpbn.solving.smallest import unsearched
 from milpbn.solving.tally import Tally
 from milpbn.solving.trials import Trials
 from milpbn.trials.parts import splits_of
 from milpbn.util.budget import Budget
+from milpbn.util.clock import Pause
 
 #: Seconds for the final search after the user has stopped the selection.
 INTERRUPTED_SECONDS = 0.5
@@ -115,8 +120,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
-    interim = Interim(choosing)
-    trials = Trials(choosing, settings, splits, lambda so_far: interim.update(lambda: so_far.ranked()[0]))
+    trials = Trials(choosing, settings, splits, Interim(choosing).update)
     interrupted = timed_out = False
     try:
         trials.run()
@@ -127,7 +131,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         timed_out = not interrupted
     ranked = trials.ranked()
     best = ranked[0]
-    chosen = Selection(
+    return Selection(
         best.setting.p,
         best.setting.score.max_parents,
         protocol,
@@ -137,8 +141,47 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         grid.by,
         best.trial.options,
         timed_out,
-    )
-    return chosen, ranked
+    ), ranked
+
+
+class Interim:
+    """Writes the best structure of a selection so far, so that a run that is killed leaves one.
+
+    The file is a result with the status ``running``. Its score is that of the structure on all training rows, with the
+    setting that is the best so far, and its bound the one that needs no search. The trials themselves search over a
+    part of the rows and write nothing.
+
+    Raises
+    ------
+    InputError
+        If the output file or the certificate cannot be written when the selection begins.
+    """
+
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing, self._begun = choosing, False
+        check_files(choosing.options)
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
+
+    def update(self, trials: Trials) -> None:
+        """Write the best so far, from time to time. If the file cannot be written, the final search says so."""
+        if self._choosing.options.output is not None and self._pause.over():
+            with self._pause.after(), suppress(InputError, MemoryError):
+                self._save(self._choosing.options.output, trials.ranked()[0])
+
+    def _save(self, output: str | os.PathLike[str], best: Tally) -> None:
+        asked, structure = self._choosing.question, best.incumbent
+        score, source, options = best.applied(asked.data, self._choosing.options)
+        constraints = asked.constraints or Constraints()
+        class_free = not among(score, constraints)
+        if structure is None or objection(structure, score, constraints, any_class_free=class_free):
+            return
+        rows = source.dataset("train") if isinstance(source, Table) else source
+        began = self._choosing.budget.began
+        result = unsearched(rows, score, options, structure, constraints, began, Limit.TIME)
+        if not self._begun:
+            remove_certificate(options)
+        self._begun = True
+        replace(result, reason=Reason.RUNNING, limit=None).save(output)
 
 
 @takes(OptionKeywords)

@@ -60,8 +60,6 @@ class Tally:
 
     Attributes
     ----------
-    setting : Setting
-        The setting.
     by_parameters : dict
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     total : float
@@ -138,10 +136,6 @@ class Tally:
 
         Parameters
         ----------
-        result : Result
-            What the search found on the training rows of the split.
-        held_out : Dataset
-            The held-out rows.
         starved : bool
             Whether the search ended at the structure that it started from, for lack of time.
         fitted : iterable of (ParameterMethod, Classifier)

@@ -75,14 +75,8 @@ class Trials:
 
     Parameters
     ----------
-    choosing : Choosing
-        The selection.
     settings : sequence of Setting
         What is compared. Settings that differ in p only follow one another.
-    splits : sequence of Split
-        Training and held-out rows.
-    after_trial : function
-        Is called after each trial with what was found so far.
 
     Attributes
     ----------
@@ -100,7 +94,7 @@ class Trials:
         choosing: Choosing,
         settings: Sequence[Setting],
         splits: Sequence[Split],
-        after_trial: Callable[[Trials], None] = lambda trials: None,
+        after_trial: Callable[[Trials], object],
     ) -> None:
         self.tallies: dict[int, Tally] = {}
         self._choosing, self._settings, self._splits = choosing, settings, splits

@@ -32,19 +32,7 @@ from milpbn.util.compiling import Compilation, are_cached
 
 
 class Needs(NamedTuple):
-    """The kernels of each stage of a search.
-
-    Attributes
-    ----------
-    search : list of Specialization
-        Kernels of local search and the trivial bound.
-    root : list of Specialization
-        Kernels of the root's steps.
-    branching : list of Specialization
-        Kernels of branch and bound.
-    milp : list of Specialization
-        Kernels of the coefficients of a MILP.
-    """
+    """The kernels of each stage of a search."""
 
     search: list[Specialization]
     root: list[Specialization]
@@ -57,12 +45,8 @@ class Kernels:
 
     Parameters
     ----------
-    problem : Problem
-        What is maximised.
     bounds, branches : bool
         Whether the project's own bounds are computed, and whether the native branch and bound runs.
-    stopping : callable
-        Whether to stop; called while kernels are compiled.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:
@@ -104,15 +88,7 @@ def _tell(done: int, of: int) -> None:
 
 
 def warm_up(problem: Problem, *, bounds: bool) -> None:
-    """Wait for the kernels of a local search and, if wanted, of the project's own bounds.
-
-    Parameters
-    ----------
-    problem : Problem
-        What will be maximised.
-    bounds : bool
-        Whether the project's own bounds will be computed, too.
-    """
+    """Wait for the kernels of a local search and, if wanted, of the project's own bounds."""
     kernels = Kernels(problem, bounds, False, lambda: False)
     try:
         for stage in ("search", "root"):
@@ -131,8 +107,6 @@ def compile_all(
     ----------
     told : callable
         Called with the number of kernels compiled so far, and the number to compile.
-    stopping : callable
-        Whether to stop; called between kernels.
     """
     if numba.config.DISABLE_JIT:
         return 0

@@ -305,8 +305,8 @@ def test_a_line_of_progress_names_the_stage_where_nothing_has_changed(
     stream = io.StringIO()
     shown = progress.Progress(ProgressLine(stream))
     stages.enter("tables 3 of 9 parent sets")
-    shown.line(1.0, None, 2.0, 3.0, 0.5, "start")
-    shown.line(2.0, None, 2.0, 3.0, 0.5, "start")
+    shown.line(1.0, None, 2.0, 3.0, "start")
+    shown.line(2.0, None, 2.0, 3.0, "start")
     ends = [line.split("%")[-1].strip() for line in stream.getvalue().splitlines()[1:]]
     assert ends == ["start", "tables 3 of 9 parent sets"]
 

@@ -16,7 +16,7 @@ from milpbn.errors import InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
-from milpbn.solving import interim, report, trials
+from milpbn.solving import report, selection, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
@@ -111,7 +111,7 @@ def test_too_few_rows_for_validation_are_refused():
 
 def test_the_output_of_a_selection_is_verified_with_all_rows(monkeypatch, tmp_path):
     """The best structure so far is scored on all rows, although its trial saw some of them."""
-    monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+    monkeypatch.setattr(selection, "SAVE_FIRST", 0.0)
     path, proof = tmp_path / "r.json", tmp_path / "proof.npz"
     data = random_data(5, n_samples=40)
     proof.write_bytes(b"of an earlier run")
@@ -149,7 +149,7 @@ def test_a_signal_at_any_moment_of_a_selection_stops_it(monkeypatch, tmp_path, w
 
     if where == "saving":
         real, target, name = milpbn.Result.save, milpbn.Result, "save"
-        monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+        monkeypatch.setattr(selection, "SAVE_FIRST", 0.0)
     else:
         real, target, name = report.fit_classifier, report, "fit_classifier"
 
@@ -236,7 +236,7 @@ def test_files_say_running_until_the_last_solve_ends(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(milpbn.Result, "save", record)
-        patch.setattr(interim, "SAVE_FIRST", 0.0)
+        patch.setattr(selection, "SAVE_FIRST", 0.0)
         solve_selected(
             random_data(7, n_samples=40), milpbn.Score(), p_values=(0.6,), output=tmp_path / "r.json", **QUICK
         )

@@ -73,16 +73,8 @@ class Engine(ABC):
         ----------
         problem : Problem
             The problem without the parent sets that the root bound excludes.
-        start : Start
-            What to start from.
-        settings : Settings
-            Limits and options.
         events : Events
             Receives structures and bounds. `Events.offer` returns the best structure known.
-
-        Returns
-        -------
-        Outcome
 
         Raises
         ------

@@ -29,13 +29,7 @@ ROUNDING = 16 * EPS
 
 
 class MilpEngine(Engine):
-    """A MILP solver behind the interface of an engine.
-
-    Parameters
-    ----------
-    solver : Solver
-        The MILP solver.
-    """
+    """A MILP solver behind the interface of an engine."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
@@ -91,10 +85,6 @@ class Points:
 
     Parameters
     ----------
-    formulation : Formulation
-        The formulation whose points are reported.
-    events : Events
-        Receives structures, bounds and nodes.
     shared : float
         What the formulation's objective lacks to the score, as `Problem.shifted` returns it.
 

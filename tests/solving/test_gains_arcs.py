@@ -10,7 +10,7 @@ from milpbn.errors import InputError
 from milpbn.network import Structure
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
-from milpbn.solving.arc_losses import arc_losses
+from milpbn.solving.gains import arc_losses
 
 
 def toy() -> Dataset:

@@ -9,8 +9,7 @@ import pytest
 from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.problem.scores.spec import Score
-from milpbn.solving.applicable import applicable, source_of
-from milpbn.solving.grid import Grid
+from milpbn.solving.grid import Grid, applicable, source_of
 from milpbn.trials.parts import splits_of
 
 CUTS = "discretise=mdl,quantile:5"
