@@ -13,9 +13,9 @@ from milpbn.claims.result import Result
 from milpbn.errors import MilpbnError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
-from milpbn.solving.choosing import Choosing
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.tally import Tally
+from milpbn.solving.trials import Choosing
 from milpbn.util import interrupts
 from milpbn.util.progress_line import LINE
 

@@ -28,8 +28,7 @@ from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
-from milpbn.solving.state import Products, Session
-from milpbn.util.archives import Source
+from milpbn.solving.state import Session
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
     ADVICE,
@@ -54,6 +53,8 @@ RUN = "run."
 TREE = "search.children"
 #: What arrays raise that do not fit together, or do not fit the problem.
 UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+#: Header, arrays, and the state of the tree search, if it has begun, at one moment of a run.
+_State = tuple[dict[str, Any], dict[str, NDArray[Any]], SavedState | None]
 
 
 class SavedSearch(NamedTuple):
@@ -136,11 +137,8 @@ def read_saved_search(
 ) -> SavedSearch | None:
     """Read the checkpoint of a run that `describe` describes; return None if there is none yet.
 
-    Raises
-    ------
-    InputError
-        If the file is no checkpoint of a search with the same data and options by the same version, or if it must
-        exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
+    Raise InputError if the file is no checkpoint of a search with the same data and options by the same version, or if
+    it must exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
     """
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
@@ -164,10 +162,7 @@ def read_saved_search(
 def load_saved_search(path: str | os.PathLike[str]) -> SavedSearch:
     """Read a checkpoint without a run to go on with it, to say what it holds.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is no checkpoint of a search by the same version.
+    Raise InputError if there is no such file, or it is no checkpoint of a search by the same version.
     """
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
@@ -214,10 +209,7 @@ def _saved(
 class CheckpointFile:
     """The checkpoint that a run writes; `earlier` is the run from which this one goes on.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    Raise InputError if the file cannot be written.
     """
 
     def __init__(
@@ -232,46 +224,54 @@ class CheckpointFile:
         #: Whether the file has the state of a tree search. If so, no poorer state replaces it.
         self._has_tree = earlier is not None and earlier.tree is not None
         self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
-        self._last: _Moment | None = None
+        self._last: _State | None = None
 
     def update(self) -> None:
         """Write the file, from time to time; raise InputError if that is impossible."""
         if self._session.budget.left() < 2 * self._pause.took or not self._pause.over():
             return  # at the end, the one of `finish` comes soon
         with self._pause.after():
-            moment = self._moment()
-            if moment is not None:
-                self._write(moment)
+            self._write(self._state())
 
     def capture(self) -> None:
         """Keep the state of this moment for `finish`."""
-        self._last = self._moment()
+        self._last = self._state()
 
     def finish(self) -> None:
         """Write the state that `capture` kept; raise InputError if that is impossible."""
-        moment = self._last or self._moment()
-        if moment is not None:
-            self._write(moment)
+        self._write(self._last or self._state())
 
-    def _moment(self) -> _Moment | None:
-        """Return the state of this moment; None if there is none to save.
+    def _state(self) -> _State | None:
+        """Return header and arrays of this moment, and the state of the tree; None if there is nothing to save.
 
         Bound and trace are read before the tree, whose bound is then no larger.
         """
         session = self._session
         structure, objective, bound, trace = session.snapshot()
-        seconds = session.elapsed()
-        made = session.made
-        state = None if made.search is None else made.search()
-        if structure is None or objective is None or (state is None and self._has_tree):
+        seconds, made = session.elapsed(), session.made
+        tree = None if made.search is None else made.search()
+        if structure is None or objective is None or (tree is None and self._has_tree):
             return None
-        nodes = (session.node_count or 0) if state is None else state.count
-        return _Moment(structure, objective, bound, trace, seconds, nodes, made, state)
+        points = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in trace]
+        screened, weights = made.problem.screened, made.problem.sample_weights
+        run = {
+            "objective": number(objective),
+            "bound": number(math.inf if bound is None else bound),
+            "trace": np.array(points, dtype=np.float64).reshape(-1, 3),
+            "seconds": np.array([seconds, made.coefficient_seconds, made.model_seconds]),
+            "nodes": count((session.node_count or 0) if tree is None else tree.count),
+            "ranked": count(0 if screened is None else screened.ranked),
+            **({} if weights is None else {"samples": weights}),
+        }
+        kept = {} if screened is None else kept_arrays(made.problem.candidates)
+        header = {"search": self._described, "structure": structure.to_mapping(), "seconds": seconds}
+        return header, {**{RUN + name: array for name, array in run.items()}, **kept}, tree
 
-    def _write(self, moment: _Moment) -> None:
-        arrays = moment.arrays()
-        known = sum(array.nbytes for array in arrays.values())
-        size = known + (0 if moment.state is None else moment.state.nbytes)
+    def _write(self, state: _State | None) -> None:
+        if state is None:
+            return
+        header, arrays, tree = state
+        size = sum(array.nbytes for array in arrays.values()) + (0 if tree is None else tree.nbytes)
         disk = memory = available_memory()
         with suppress(OSError):  # if there is no folder any more, writing says so
             disk = shutil.disk_usage(os.path.dirname(os.path.realpath(self._path))).free
@@ -286,44 +286,5 @@ class CheckpointFile:
                     f"The checkpoint {str(self._path)!r} would take {format_bytes(size)}, but {whose} "
                     f"{format_bytes(most)}; it was not written."
                 )
-        sources: dict[str, Source] = {**arrays}
-        if moment.state is not None:
-            sources |= moment.state.arrays()
-        header = {
-            "search": self._described,
-            "structure": moment.structure.to_mapping(),
-            "seconds": moment.seconds,
-        }
-        save_checkpoint(self._path, KIND, header, sources)
-        self._has_tree = moment.state is not None
-
-
-class _Moment(NamedTuple):
-    """A run at one moment; see `SavedSearch`."""
-
-    structure: Structure
-    objective: float
-    bound: float | None
-    trace: list[TracePoint]
-    seconds: float
-    nodes: int
-    made: Products
-    state: SavedState | None
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays about the run, and those that the problem is built from."""
-        made, problem = self.made, self.made.problem
-        trace = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in self.trace]
-        screened = problem.screened
-        found = {
-            "objective": number(self.objective),
-            "bound": number(math.inf if self.bound is None else self.bound),
-            "trace": np.array(trace, dtype=np.float64).reshape(-1, 3),
-            "seconds": np.array([self.seconds, made.coefficient_seconds, made.model_seconds]),
-            "nodes": count(self.nodes),
-            "ranked": count(0 if screened is None else screened.ranked),
-        }
-        if problem.sample_weights is not None:
-            found["samples"] = problem.sample_weights
-        kept = {} if screened is None else kept_arrays(problem.candidates)
-        return {**{RUN + name: array for name, array in found.items()}, **kept}
+        save_checkpoint(self._path, KIND, header, {**arrays, **({} if tree is None else tree.arrays())})
+        self._has_tree = tree is not None

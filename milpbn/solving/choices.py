@@ -16,6 +16,8 @@ from milpbn.solving.recipes import find_recipe
 class Choices:
     """What a user wants validation to choose, before the final search.
 
+    Raise InputError if there is both a grid and a recipe, or an average of nothing that is chosen.
+
     Attributes
     ----------
     p, max_parents : bool
@@ -26,11 +28,6 @@ class Choices:
         What is compared; None for accuracy, or for the criterion of the recipe.
     average : int or None
         Number of the best settings whose networks are averaged.
-
-    Raises
-    ------
-    InputError
-        If there is both a grid and a recipe, or an average of nothing that is chosen.
     """
 
     p: bool = False
@@ -67,16 +64,13 @@ class Choices:
     def applied(self, score: Score, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
         """Return the values to compare, and the options of the search with those of the recipe.
 
+        Raise InputError if the grid or the recipe cannot be read, or an option is given twice.
+
         Parameters
         ----------
         given : collection of str
             Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values. They win over
             a recipe, and contradict a grid that names them.
-
-        Raises
-        ------
-        InputError
-            If the grid or the recipe cannot be read, or an option is given twice.
         """
         grid = Grid(
             P_GRID if self.p else None,

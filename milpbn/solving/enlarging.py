@@ -71,15 +71,11 @@ class Enlargement(ABC):
     bounds: ClassVar[bool] = False
 
     @abstractmethod
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Search over the present parent sets, then give the session the next problem.
 
-        Return whether the time sufficed. If not, the run has to stop.
+        Return whether the time sufficed. If not, the run has to stop. `budget` is that for building the problem.
         """
-
-    def within(self, budget: Budget) -> Enlargement:
-        """Return the same step with another budget for building the problem."""
-        return self
 
     @staticmethod
     def follow(session: Session, make: Callable[[], Problem]) -> bool:
@@ -106,7 +102,7 @@ class LargerSets(Enlargement):
     seconds: float
     n_sets: int
 
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Run local search over the present parent sets, which needs no compiled kernels, then build the problem."""
         problem, start = session.problem, options.start
         if start is not None:
@@ -135,19 +131,18 @@ class BestSets(Enlargement):
     k: int
     admitted: tuple[Admitted, ...]
     for_milp: bool
-    budget: Budget
 
     bounds: ClassVar[bool] = True
 
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Search and bound over the small sets, rank the others there, and build the problem over the best."""
-        done = self._enlarge(session, kernels, options)
+        done = self._enlarge(session, kernels, options, budget)
         if not done:
             # Whatever the reason was: an engine must not search over the small sets only.
             session.stop(Limit.TIME)
         return done
 
-    def _enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def _enlarge(self, session: Session, kernels: Kernels, options: Options, building: Budget) -> bool:
         budget = session.budget
         starts = offer(session, plain_starts(session.problem, options.start))
         stages.enter("kernels")
@@ -164,23 +159,15 @@ class BestSets(Enlargement):
             return False
         ranked = Ranking(problem, eta, temperature)
         candidates, count = best_sets(ranked, self.admitted, self.k, ranking.over)
-        return not budget.stop() and self.follow(session, lambda: self.built(problem, candidates, count))
+        return not budget.stop() and self.follow(
+            session, lambda: self.built(problem, candidates, count, building)
+        )
 
-    def within(self, budget: Budget) -> BestSets:
-        """Return the same step with another budget."""
-        return replace(self, budget=budget)
-
-    def built(self, problem: Problem, candidates: Candidates, ranked: int) -> Problem:
+    def built(self, problem: Problem, candidates: Candidates, ranked: int, budget: Budget) -> Problem:
         """Return the problem over kept parent sets, from the one over the small sets.
 
-        `ranked` is the number of parent sets that were ranked.
-
-        Raises
-        ------
-        InputError
-            If their tables are too large.
-        NoIncumbentError
-            If the budget is used up.
+        `ranked` is the number of parent sets that were ranked. Raise InputError if their tables are too large. Raise
+        NoIncumbentError if the budget is used up.
         """
         try:
             require_usable(problem.data, problem.score, candidates, problem.rules, for_milp=self.for_milp)
@@ -194,7 +181,7 @@ class BestSets(Enlargement):
             problem.constraints,
             merge=False,
             for_milp=self.for_milp,
-            budget=self.budget,
+            budget=budget,
             listed=(problem.rules, candidates),
         )
         total = sum(own.count(problem.data.n_features) for own in self.admitted)

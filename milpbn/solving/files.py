@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from milpbn.certificate.format import certificate_header, save_certificate
+from milpbn.claims.local_result import LocalResult
 from milpbn.claims.result import Result, TracePoint
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.solving.checkpoint import CheckpointFile
@@ -19,13 +20,6 @@ from milpbn.util.clock import Pause
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
-
-
-class Savable(Protocol):
-    """What `RunFiles` writes as the result of a run."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it atomically."""
 
 
 #: A result, and the arrays of its proof, or None without a proof.
@@ -49,10 +43,7 @@ def remove_certificate(options: Options) -> None:
 class RunFiles:
     """Writes the files that the options name. A file that cannot be written later does not end the search.
 
-    Raises
-    ------
-    InputError
-        If one of the files cannot be written when the run begins.
+    Raise InputError if one of the files cannot be written when the run begins.
     """
 
     def __init__(self, options: Options, checkpoint: CheckpointFile | None = None) -> None:
@@ -72,7 +63,9 @@ class RunFiles:
         self._begun = False
 
     def update(
-        self, trace: Sequence[TracePoint], known: Callable[[], tuple[Savable, dict[str, Any] | None]]
+        self,
+        trace: Sequence[TracePoint],
+        known: Callable[[], tuple[Result | LocalResult, dict[str, Any] | None]],
     ) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
@@ -90,7 +83,7 @@ class RunFiles:
             warn(f"{failures[0]} The search goes on.", MilpbnWarning)
 
     def finish(
-        self, trace: Sequence[TracePoint], result: Savable, arrays: dict[str, Any] | None
+        self, trace: Sequence[TracePoint], result: Result | LocalResult, arrays: dict[str, Any] | None
     ) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
         failures = self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
@@ -104,7 +97,7 @@ class RunFiles:
         if self._trace is not None:
             self._trace.close()
 
-    def _save(self, result: Savable, arrays: dict[str, Any] | None) -> list[str]:
+    def _save(self, result: Result | LocalResult, arrays: dict[str, Any] | None) -> list[str]:
         """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
         actions: list[Callable[[], None]] = []

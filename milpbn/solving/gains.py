@@ -97,6 +97,8 @@ def feature_gains(
 def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
     """Return what the score loses without each arc, with parameters estimated anew.
 
+    Raise InputError if `rescore` refuses the structure.
+
     Parameters
     ----------
     score : Score
@@ -107,11 +109,6 @@ def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[
     -------
     dict of (parent, child) to float
         The structure's score minus its score without the arc, in nats; negative where the arc makes the score worse.
-
-    Raises
-    ------
-    InputError
-        If `rescore` refuses the structure.
     """
     data = data.merged
     if tuple(structure.names) != tuple(data.names):

@@ -136,12 +136,8 @@ class Grid:
     def parse(cls, text: str, by: str = "accuracy") -> Grid:
         """Return the grid that a text such as ``p=.6,.9 max-parents=1,2 leave-one-out=no,yes`` describes.
 
-        ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values.
-
-        Raises
-        ------
-        InputError
-            If an option is unknown or named twice, or a value cannot be read.
+        ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values. Raise
+        InputError if an option is unknown or named twice, or a value cannot be read.
         """
         values: dict[str, tuple[Any, ...]] = {}
         for word in (DEFAULT_GRID if text.strip() == "default" else text).split():
@@ -172,17 +168,14 @@ class Grid:
     def joined(self, other: Grid, given: Collection[str]) -> Grid:
         """Return this grid with the values of p and max_parents of another one, where this one names none.
 
+        Raise InputError if an option of this grid is given elsewhere, too.
+
         Parameters
         ----------
         other : Grid
             The grid without ``--select``.
         given : collection of str
             Attributes of the score, or ``discretise``, that the user gave as single values.
-
-        Raises
-        ------
-        InputError
-            If an option of this grid is given elsewhere, too.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
         elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]
@@ -205,12 +198,8 @@ class Grid:
     def settings(self, score: Score) -> list[Setting]:
         """Return all combinations of values, in the order in which they are compared.
 
-        Options that a score does not take are left out, so that a grid may name several scores.
-
-        Raises
-        ------
-        InputError
-            If a value is out of range, or no score of the grid takes an option.
+        Options that a score does not take are left out, so that a grid may name several scores. Raise InputError if a
+        value is out of range, or no score of the grid takes an option.
         """
         chosen = {
             "score": self.others.get("score", (score.name,)),
@@ -259,10 +248,7 @@ def source_of(data: Any, grid: Grid) -> Table | Dataset:
 def applicable(grid: Grid, score: Score, source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
     """Return the settings to compare, in the order of the grid.
 
-    Raises
-    ------
-    InputError
-        If the score does not take an option of the grid, or a dataset would have to be discretised.
+    Raise InputError if the score does not take an option of the grid, or a dataset would have to be discretised.
     """
     settings = grid.settings(score)
     if isinstance(source, Table) and "continuous" not in source.kinds.values():

@@ -43,18 +43,15 @@ class ImportedSolution:
     def bound(self, given: float | None, gap: float | None) -> tuple[float, BoundSource, str | None]:
         """Return the bound of the solution, its source, and a note for the user or None.
 
+        Raise InputError if the objective of the file is not the score of its structure, if the bound is not finite, or
+        below the structure's score, if a brief search finds a structure above it, or if the gap is of no use.
+
         Parameters
         ----------
         given : float or None
             A bound from the user, in the sign of the file's objective.
         gap : float or None
             The relative gap at which the solver was told to stop, from the user.
-
-        Raises
-        ------
-        InputError
-            If the objective of the file is not the score of its structure, if the bound is not finite, or below the
-            structure's score, if a brief search finds a structure above it, or if the gap is of no use.
         """
         self._check_objective()
         bound, source, note = self._stated(given, gap, self._own())
@@ -117,12 +114,8 @@ class ImportedSolution:
     def _searched(self, bound: float) -> float:
         """Search briefly for a structure that disproves the solver's bound, and return the bound.
 
-        A structure above the bound by no more than the solver's tolerances lifts the bound.
-
-        Raises
-        ------
-        InputError
-            If one above it by more is found.
+        A structure above the bound by no more than the solver's tolerances lifts the bound. Raise InputError if one
+        above it by more is found.
         """
         warm_up(self.problem, bounds=False)
         end = time.monotonic() + CHECK_SECONDS

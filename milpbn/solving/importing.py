@@ -117,10 +117,7 @@ def import_solution(
 def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:
     """Return the files that belong to a solution: the sidecar of its model, and the model itself.
 
-    Raises
-    ------
-    InputError
-        If the solution or its sidecar does not exist.
+    Raise InputError if the solution or its sidecar does not exist.
     """
     path = Path(solution)
     if not path.is_file():

@@ -39,7 +39,7 @@ class Listing:
             root = session.made.root
             listed = self._asked if root is None else root.pool.known
             most = MOST_RESERVED * (budget.deadline - session.started)
-            budget.reserve = min(most, SCORINGS * session.scores.mean_seconds * listed)
+            budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
 
     def rest(self) -> float:
         """Return the bound on all structures outside the list that the tree has proved so far."""

@@ -17,13 +17,11 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
 from milpbn.solving.declared import DeclaredOptions
+from milpbn.util.options import declared
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-#: The most structures that a search lists. Every one of them is scored from the data, and compared with the others.
-MOST_STRUCTURES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,19 +101,10 @@ class Options(DeclaredOptions):
             raise InputError(
                 f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."
             )
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
-        if not 1 <= self.n_best <= MOST_STRUCTURES:
-            raise InputError(
-                f"The number of best structures must lie between 1 and {MOST_STRUCTURES}, got {self.n_best}."
-            )
-        if not 0 <= self.random_state < 2**31:
-            raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
-        for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
-            if not gap >= 0:
-                raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
+        for item in declared(DeclaredOptions):
+            value = getattr(self, item.name)
+            if "range" in item.metadata and value is not None:
+                item.metadata["range"].check(value)
         ParameterMethod.parse(self.method)
         if self.resume and self.checkpoint is None:
             raise InputError(

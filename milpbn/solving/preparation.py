@@ -36,7 +36,7 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     bound = loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
     session.bound(bound, BoundSource.CERTIFIED)
     for step in job.steps:
-        if not step.enlarge(session, kernels, job.options):
+        if not step.enlarge(session, kernels, job.options, job.budget):
             return
     starts = offer(session, plain_starts(session.problem, job.options.start))
     if session.budget.stop():

@@ -96,10 +96,7 @@ class TraceFile:
     def update(self, trace: Iterable[TracePoint]) -> None:
         """Append the points that are not in the file yet.
 
-        Raises
-        ------
-        InputError
-            If the file can no longer be written.
+        Raise InputError if the file can no longer be written.
         """
         points = list(trace)
         try:

@@ -46,10 +46,7 @@ class Question:
     ) -> Question:
         """Return the question that the arguments of `milpbn.solve` ask; the seed draws the subset.
 
-        Raises
-        ------
-        InputError
-            If the score is none, a number is impossible, or both a subset and a screening are asked for.
+        Raise InputError if the score is none, a number is impossible, or both a subset and a screening are asked for.
         """
         spec = Score(name=score) if isinstance(score, str) else score
         if not isinstance(spec, Score):

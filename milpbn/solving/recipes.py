@@ -94,10 +94,7 @@ RECIPES: Mapping[str, Recipe] = {
 def find_recipe(name: str) -> Recipe:
     """Return a recipe by its name.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raise InputError if there is none.
     """
     if name not in RECIPES:
         raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")

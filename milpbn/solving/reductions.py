@@ -127,12 +127,7 @@ class Reduction(ABC):
     def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
         """Return the smaller problem, or that of an earlier run that goes on.
 
-        Raises
-        ------
-        InputError
-            If no problem can be built.
-        NoIncumbentError
-            If the budget is used up.
+        Raise InputError if no problem can be built. Raise NoIncumbentError if the budget is used up.
         """
 
     @staticmethod
@@ -230,11 +225,11 @@ class BestParentSets(Reduction):
         require_kept_room(data, stated.score, sum(kept), for_milp=stated.for_milp)
         require_usable(data, stated.score, small, rules, for_milp=stated.for_milp)
         problem = stated.build(small)
-        step = BestSets(k, tuple(admitted), stated.for_milp, stated.budget)
+        step = BestSets(k, tuple(admitted), stated.for_milp)
         if earlier is None or earlier.tree is None:
             return Reduced(problem, (step,))
         # A checkpoint has no kept sets where the small ones are all.
-        return Reduced(step.built(problem, earlier.candidates or small, earlier.ranked))
+        return Reduced(step.built(problem, earlier.candidates or small, earlier.ranked, stated.budget))
 
     @staticmethod
     def invert(problem: Problem, result: Result) -> Result:

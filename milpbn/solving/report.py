@@ -34,10 +34,7 @@ COMPILING_SHARE = 0.1
 class Report:
     """Shows and saves the state of a session.
 
-    Raises
-    ------
-    InputError
-        If one of the files cannot be written.
+    Raise InputError if one of the files cannot be written.
     """
 
     def __init__(self, job: Job, session: Session) -> None:

@@ -20,14 +20,13 @@ from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
 from milpbn.solving.choices import Choices
-from milpbn.solving.choosing import TRIAL_SECONDS, Choosing
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
 from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.question import Question
 from milpbn.solving.smallest import unsearched
 from milpbn.solving.tally import Tally
-from milpbn.solving.trials import Trials
+from milpbn.solving.trials import TRIAL_SECONDS, Choosing, Trials
 from milpbn.trials.parts import splits_of
 from milpbn.util.budget import Budget
 from milpbn.util.clock import Pause
@@ -149,12 +148,8 @@ class Interim:
 
     The file is a result with the status ``running``. Its score is that of the structure on all training rows, with the
     setting that is the best so far, and its bound the one that needs no search. The trials themselves search over a
-    part of the rows and write nothing.
-
-    Raises
-    ------
-    InputError
-        If the output file or the certificate cannot be written when the selection begins.
+    part of the rows and write nothing. Raise InputError if the output file or the certificate cannot be written when
+    the selection begins.
     """
 
     def __init__(self, choosing: Choosing) -> None:

@@ -41,6 +41,9 @@ def smallest_model(
 
     Its bound is `loose_bound`, which needs no tables. Parameters other than ``ml`` are not fitted.
 
+    Raise InputError if no structure obeys the constraints, or an option is unusable. Raise NotSavedError if the result
+    could not be written; its attribute ``result`` is the result.
+
     Parameters
     ----------
     constraints : Constraints, optional
@@ -50,13 +53,6 @@ def smallest_model(
         `time.monotonic` value from which seconds count.
     limit : Limit
         Why there was no search, or none that found a structure.
-
-    Raises
-    ------
-    InputError
-        If no structure obeys the constraints, or an option is unusable.
-    NotSavedError
-        If the result could not be written; its attribute ``result`` is the result.
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)

@@ -245,10 +245,7 @@ class _Runs:
 def _continued(empty: Stability, output: str | os.PathLike[str] | None) -> Stability | None:
     """Return the finished runs of an output file among those that are asked for; None without one.
 
-    Raises
-    ------
-    InputError
-        If the file holds something else, or runs with other data or options.
+    Raise InputError if the file holds something else, or runs with other data or options.
     """
     if output is None or not os.path.exists(output) or not os.path.getsize(output):
         return None

@@ -21,7 +21,6 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
 from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.solving.checked_scores import CheckedScores
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -30,6 +29,8 @@ BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 #: Nats by which a structure's score may exceed a certified bound, besides the rounding errors of scores. A larger
 #: excess proves the bound wrong.
 CONTRADICTION = 1e-7
+#: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
+MISMATCH = 1e-7
 #: The outcome of an engine for which the memory did not suffice.
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
@@ -114,7 +115,8 @@ class Session:
         #: `time.monotonic` value that counts as second 0.
         self.started = self.budget.began - earlier_seconds
         self._timed = timed
-        self.scores = CheckedScores()
+        #: Number of structures that were scored from the data, and the seconds that this took.
+        self.n_scored, self.scoring_seconds = 0, 0.0
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._n_best = n_best
@@ -155,19 +157,16 @@ class Session:
     def offer(self, structure: Structure, source: str) -> Structure:
         """Make an acyclic structure the incumbent if it is better; return the incumbent.
 
-        Raises
-        ------
-        SolverError
-            If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
-            from the data.
+        Raise SolverError if the structure breaks a constraint of the user, or if its score by the coefficients is not
+        its score from the data.
         """
         if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
             structure = without_unused(self.problem, structure)
-        value = self.scores.by_coefficients(self.problem, structure, source)
+        value = self._by_coefficients(structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
                 return self.structure
-        objective, error = self.scores.from_data(self.problem, structure, value, source)
+        objective, error = self._from_data(structure, value, source)
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
@@ -220,8 +219,32 @@ class Session:
         SolverError
             As for `offer`.
         """
-        value = self.scores.by_coefficients(self.problem, structure, source)
-        return self.scores.from_data(self.problem, structure, value, source)
+        return self._from_data(structure, self._by_coefficients(structure, source), source)
+
+    def _by_coefficients(self, structure: Structure, source: str) -> float:
+        """Return the score of a structure by the coefficients, which must be a candidate that obeys the constraints."""
+        problem = self.problem
+        objection, choice = problem.objection(structure), problem.choice(structure)
+        if objection is None and (choice is None or not problem.obeys(structure)):
+            objection = "it is outside the candidate parent sets"
+        if objection is not None or choice is None:
+            raise SolverError(
+                f"A structure from {source} breaks the constraints: {objection}. Please report this."
+            )
+        return problem.value(problem.indicator(choice))
+
+    def _from_data(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
+        """Return the score of a structure from the data and its rounding error; it must be that by the coefficients."""
+        problem, began = self.problem, time.monotonic()
+        objective, error = problem.rescored(structure)
+        self.n_scored += 1
+        self.scoring_seconds += time.monotonic() - began
+        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
+            raise SolverError(
+                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
+                "please report this."
+            )
+        return objective, error
 
     def bound(self, value: float, source: BoundSource = BoundSource.SOLVER) -> None:
         """Record an upper bound on the score of every structure."""
@@ -379,7 +402,7 @@ class SessionEvents:
 
     def __init__(self, session: Session, source: str, bound_source: BoundSource, budget: Budget) -> None:
         self._session, self._source, self._bound_source = session, source, bound_source
-        self.stopping = budget.over
+        self.stopping, self.nodes = budget.over, session.nodes
 
     def offer(self, structure: Structure) -> Structure:
         """Make a structure the incumbent if it is better; return the incumbent."""
@@ -392,10 +415,6 @@ class SessionEvents:
     def formulated(self, shared: float, span: float) -> None:
         """Report what the tolerances of the MILP solver are relative to."""
         self._session.make(shared=shared, span=span)
-
-    def nodes(self, count: int) -> None:
-        """Report the number of branch-and-bound nodes so far."""
-        self._session.nodes(count)
 
     def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Give the run the function that returns the state of the search."""

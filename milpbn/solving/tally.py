@@ -134,17 +134,14 @@ class Tally:
     ) -> None:
         """Add the result of one split, and the predictions of its held-out rows.
 
+        Raise milpbn.network.parameters.conditional.Stopped if `fitted` raises it; what came before counts.
+
         Parameters
         ----------
         starved : bool
             Whether the search ended at the structure that it started from, for lack of time.
         fitted : iterable of (ParameterMethod, Classifier)
             Classifiers with the same structure and other parameters.
-
-        Raises
-        ------
-        milpbn.network.parameters.conditional.Stopped
-            If `fitted` raises it; what came before counts.
         """
         self.total += float(held_out.weights.sum())
         self.rows += held_out.n_samples

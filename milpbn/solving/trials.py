@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
@@ -18,16 +19,18 @@ from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
 from milpbn.network.structure import Structure
-from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
+from milpbn.problem.problem import Problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
-from milpbn.solving.choosing import Choosing
+from milpbn.solving.api import maximise
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.enlarging import Enlargement
-from milpbn.solving.grid import Setting
+from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.job import Job
+from milpbn.solving.options import Options
 from milpbn.solving.parameters import objection_to_arcs
 from milpbn.solving.progress import wants_progress
+from milpbn.solving.question import Question
 from milpbn.solving.reductions import BestParentSets, Reduced, Statement
 from milpbn.solving.run import run
 from milpbn.solving.tally import Tally
@@ -37,10 +40,45 @@ from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.progress_line import LINE
 
+#: Seconds for each trial without a time limit.
+TRIAL_SECONDS = 60.0
 #: Halving keeps at least so many settings.
 FEWEST = 8
 #: Share of a trial's seconds for its search, if parameters are fitted after it.
 SEARCH_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A selection: what validation chooses from, and how it searches. It is made once, and passed on.
+
+    Attributes
+    ----------
+    question : Question
+        The data, as `source_of` returns them; cuts and states of a table are learnt on the training rows of each split.
+        The options of the score are replaced. A subset is for the searches on all training rows only, a screening for
+        every search.
+    options : Options
+        How to search. The trials take half of its time limit.
+    trial_seconds : float
+        Limit of each trial if the options have no time limit.
+    """
+
+    question: Question
+    options: Options
+    grid: Grid
+    budget: Budget
+    trial_seconds: float = TRIAL_SECONDS
+
+    def quiet(self, **changes: Any) -> Options:
+        """Return the options of a search that writes no file and shows no progress, with other changes."""
+        silent = replace(self.options, output=None, certificate=None, trace=None, log=None, verbose=False)
+        return replace(silent, n_best=1, checkpoint=None, resume=False, on_change=None, **changes)
+
+    def search(self, tally: Tally, options: Options, started: float) -> Result:
+        """Search on all training rows with the setting of a tally; a time limit counts from `started`."""
+        score, rows, own = tally.applied(self.question.data, options)
+        return maximise(replace(self.question, data=rows, score=score), own, started=started)
 
 
 def trials_left(alive: int, splits: int, halving: bool) -> int:
@@ -73,6 +111,8 @@ def survivors(tallies: Mapping[int, Tally], by: str, left: float) -> list[int]:
 class Trials:
     """The trials of the settings of a grid, one split after another.
 
+    Raise InputError if the engine that the options name cannot be used with one of the scores.
+
     Parameters
     ----------
     settings : sequence of Setting
@@ -82,11 +122,6 @@ class Trials:
     ----------
     tallies : dict from int to Tally
         What the trials found so far, by the position of the setting.
-
-    Raises
-    ------
-    InputError
-        If the engine that the options name cannot be used with one of the scores.
     """
 
     def __init__(
@@ -186,14 +221,10 @@ class Trials:
         score, merge = self._settings[k].score, self._choosing.options.merge
         for_milp = self._engines[k][0].capabilities.milp
         constraints = checked_constraints(self._choosing.question.constraints)
-        if self._screen is not None:
-            stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
-            best = BestParentSets(self._screen)
-            if best.accepts(stated):
-                return best.apply(stated)
-        return Reduced(
-            build_problem(train, score, constraints, merge=merge, for_milp=for_milp, budget=budget)
-        )
+        stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
+        if self._screen is not None and (best := BestParentSets(self._screen)).accepts(stated):
+            return best.apply(stated)
+        return Reduced(stated.build(stated.everything()))
 
     def _search(
         self,
@@ -220,8 +251,7 @@ class Trials:
         )
         own = problem if p is None else problem.with_p(p)
         budget = Budget(options.time_limit, began=now)
-        steps = tuple(step.within(budget) for step in steps)
-        job = Job(own, train, options, *self._engines[k], budget, steps)
+        job = Job(own, train, options, *self._engines[k], budget, tuple(steps))
         with interrupts.deferred():
             result = run(job)
             # A signal that comes after the search, while its classifier is made, is forgotten at the end of the block.

@@ -16,15 +16,15 @@ from milpbn.claims.result import Result
 from milpbn.errors import InputError, NoIncumbentError, SolverError
 from milpbn.network import AveragedClassifier, Classifier
 from milpbn.problem.scores.spec import Score
-from milpbn.solving import averaging, choosing
+from milpbn.solving import averaging, trials
 from milpbn.solving.averaging import averaged, to_average
-from milpbn.solving.choosing import Choosing
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, solve_selected
 from milpbn.solving.tally import Sums, Tally
+from milpbn.solving.trials import Choosing
 from milpbn.util.budget import Budget
 
 QUIET = Options(threads=1, verbose=False)
@@ -159,7 +159,7 @@ def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
     assert found.average.note == "the time limit came before the others"
     assert found.objective == result.objective
 
-    calls, real = [], choosing.maximise
+    calls, real = [], trials.maximise
 
     def stop_after_one(*arguments, **named):
         calls.append(named)
@@ -167,7 +167,7 @@ def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
             raise NoIncumbentError("The time limit ended while it was tried.")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(choosing, "maximise", stop_after_one)
+    monkeypatch.setattr(trials, "maximise", stop_after_one)
     found = complete(result, settings, data)
     assert found.average.networks == len(found.classifier.members) == 2
     assert found.average.note == "The time limit ended while it was tried"
@@ -185,7 +185,7 @@ def test_the_networks_share_the_time_that_is_left(monkeypatch):
         now[0] += 4.0
         return result
 
-    monkeypatch.setattr(choosing, "maximise", record)
+    monkeypatch.setattr(trials, "maximise", record)
     monkeypatch.setattr(averaging, "time", SimpleNamespace(monotonic=lambda: now[0]))
     settings[1] = replace(settings[1], incumbent=result.structure)
     found = complete(
@@ -215,7 +215,7 @@ def test_a_failure_of_another_network_loses_nothing(failure, note, monkeypatch):
             raise failure
         return replace(result, reason="no_solution", structure=None, objective=None, classifier=None)
 
-    monkeypatch.setattr(choosing, "maximise", fail)
+    monkeypatch.setattr(trials, "maximise", fail)
     found = complete(result, settings, data)
     assert (found.average.networks, found.average.note, found.average.interrupted) == (1, note, False)
     assert found.classifier is result.classifier
@@ -225,7 +225,7 @@ def test_a_failure_of_another_network_loses_nothing(failure, note, monkeypatch):
 def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
     data = random_data(6, n_samples=30)
     settings, result = first_of(data)
-    calls, real = [], choosing.maximise
+    calls, real = [], trials.maximise
 
     def interrupt(*arguments, **named):
         calls.append(1)
@@ -235,7 +235,7 @@ def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
             return replace(real(*arguments, **named), reason="feasible", limit="user")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(choosing, "maximise", interrupt)
+    monkeypatch.setattr(trials, "maximise", interrupt)
     options = replace(QUIET, interrupted=lambda: True) if how == "asked" else QUIET
     found = complete(result, settings, data, interrupted=how == "before", options=options)
     assert found.average.networks == (1 if how in ("before", "asked") else 2)

@@ -16,7 +16,7 @@ from milpbn.errors import InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
-from milpbn.solving import report, selection, trials
+from milpbn.solving import reductions, report, selection, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
@@ -200,7 +200,7 @@ def test_an_interrupt_before_any_trial_is_raised(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trials, "build_problem", interrupt)
+    monkeypatch.setattr(reductions, "build_problem", interrupt)
     with pytest.raises(KeyboardInterrupt):
         select(random_data(7, n_samples=40), milpbn.Score(), **QUICK)
 
