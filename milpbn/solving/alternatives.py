@@ -29,10 +29,8 @@ class Neighbour:
     ----------
     added, removed : tuple of (parent, child)
         The arcs that only this structure has, and those that only the other one has.
-    objective : float
-        Its score in nats, computed from the data.
-    loss : float
-        The other structure's score minus this one, in nats; negative if this one is better.
+    objective, loss : float
+        Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
     """
 
     added: tuple[Arc, ...]
@@ -69,20 +67,8 @@ def near_optimal(
     the data. They are among the structures that the score is about (`milpbn.problem.class_free.among`). Arcs from and
     to features with one state are not added: they change no prediction.
 
-    Parameters
-    ----------
-    structure : Structure
-        The structure to change, usually an optimum; it obeys the constraints.
-
-    Returns
-    -------
-    tuple of Neighbour
-        The smallest loss first. Scores may tie: an optimum need not be the only one.
-
-    Raises
-    ------
-    InputError
-        As for `build_problem` and `rescore`.
+    The structure, usually an optimum, has to obey the constraints. The smallest loss comes first. Scores may tie: an
+    optimum need not be the only one. Raise InputError as `build_problem` and `rescore` do.
     """
     data = data.merged
     asked = Constraints() if constraints is None else constraints

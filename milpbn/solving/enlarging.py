@@ -120,12 +120,7 @@ class BestSets(Enlargement):
 
     A time limit ends the ranking early; what is ranked by then is kept.
 
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable.
-    admitted : tuple of Admitted, length V
-        What rules and options admit.
+    `k` is the number of parent sets to keep per variable, and `admitted`, of length V, what rules and options admit.
     """
 
     k: int

@@ -25,8 +25,6 @@ class FeatureGain:
 
     Attributes
     ----------
-    variable : str
-        The feature.
     gain : float
         The structure's score minus its score without all arcs from and to the feature, in nats; exact.
     least, most : float or None
@@ -66,11 +64,6 @@ def feature_gains(
     bound : float, optional
         Upper bound on the score of every structure that obeys the constraints. It holds without a feature, too, and is
         used where a search ends with a worse one.
-
-    Raises
-    ------
-    InputError
-        As for `rescore` and `solve`.
     """
     data = data.merged
     asked = Constraints() if constraints is None else constraints
@@ -99,11 +92,8 @@ def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[
 
     Raise InputError if `rescore` refuses the structure.
 
-    Parameters
-    ----------
-    score : Score
-        The score. Under margin scores and the conditional log-likelihood a feature without the class as a parent counts
-        as one without parents; so the loss of an arc from the class is that of all of the feature's arcs.
+    Under margin scores and the conditional log-likelihood a feature without the class as a parent counts as one without
+    parents; so the loss of an arc from the class is that of all of the feature's arcs.
 
     Returns
     -------

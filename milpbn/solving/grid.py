@@ -94,13 +94,9 @@ class Grid:
     ----------
     p : sequence of float or None
         Values of p; None for scores without gamma, or to keep the value of the score.
-    max_parents : sequence of int
-        Values of max_parents.
     others : mapping from str to sequence
         Values of further options by the names of the command line: the keys of `NAMES`, ``discretise``, ``missing``
         and ``parameters``.
-    by : {'accuracy', 'log-loss'}
-        What is compared.
     halving : bool
         After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop
         settings that can no longer have the highest accuracy. The paper compares all settings on all splits.
@@ -170,12 +166,8 @@ class Grid:
 
         Raise InputError if an option of this grid is given elsewhere, too.
 
-        Parameters
-        ----------
-        other : Grid
-            The grid without ``--select``.
-        given : collection of str
-            Attributes of the score, or ``discretise``, that the user gave as single values.
+        The other one is the grid without ``--select``; `given` has attributes of the score, or ``discretise``, that the
+        user gave as single values.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
         elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]

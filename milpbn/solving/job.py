@@ -24,8 +24,6 @@ class Job:
     ----------
     problem : Problem
         What to maximise, with its coefficients; or, if there are `steps`, the same over fewer parent sets.
-    dataset : Dataset
-        The training data of the problem, for the classifier's parameters.
     version : str
         Return value of `Engine.version`.
     budget : Budget

@@ -1,4 +1,7 @@
-"""Recommended settings under one name: a grid of options, and what decides between them."""
+"""What validation is asked to choose: p, the number of parents, the options of a grid, or those of a recipe.
+
+A recipe is a recommended grid under a name, with what decides.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.solving.grid import MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
+from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
 from milpbn.solving.options import Options
 
 #: Candidate parent sets times training rows above which a recipe leaves out a setting: building its tables takes some
@@ -23,12 +27,8 @@ POLICIES = f"{MISSING}={','.join(MISSING_VALUES)}"
 class Recipe:
     """A setting that is recommended for a purpose.
 
-    Attributes
-    ----------
-    grid : str
-        The options that held-out rows choose from, as for ``--select``.
-    time_limit : float
-        Seconds for the choice and the final search together, if the user gives no limit.
+    Held-out rows choose from the options of `grid`, as for ``--select``. `time_limit` are the seconds for the choice
+    and the final search together, if the user gives no limit.
     """
 
     purpose: str
@@ -99,3 +99,73 @@ def find_recipe(name: str) -> Recipe:
     if name not in RECIPES:
         raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")
     return RECIPES[name]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user wants validation to choose, before the final search.
+
+    Raise InputError if there is both a grid and a recipe, or an average of nothing that is chosen.
+
+    Attributes
+    ----------
+    p, max_parents : bool
+        Whether to choose them from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
+    grid : str or None
+        See `Grid.parse`.
+    by : {'accuracy', 'log-loss'} or None
+        What is compared; None for accuracy, or for the criterion of the recipe.
+    average : int or None
+        Number of the best settings whose networks are averaged.
+    """
+
+    p: bool = False
+    max_parents: bool = False
+    grid: str | None = None
+    recipe: str | None = None
+    by: str | None = None
+    average: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.recipe is not None and self.grid is not None:
+            raise InputError(
+                "--recipe (recipe) has a grid of its own; leave out --select (select), or the recipe."
+            )
+        if self.average is not None:
+            Grid(average=self.average)  # refuses an impossible number
+        if self.average not in (None, 1) and not self:
+            raise InputError(
+                "--average (average) takes the best settings of a selection; add --recipe, --select, --p cv or "
+                "--max-parents cv (recipe, select, p='cv' or max_parents='cv')."
+            )
+
+    def __bool__(self) -> bool:
+        """Whether validation chooses anything."""
+        return self.p or self.max_parents or self.grid is not None or self.recipe is not None
+
+    @property
+    def of_missing(self) -> bool:
+        """Whether validation chooses between dropping rows with missing values and a state for these."""
+        if self.recipe is not None:
+            return True
+        return self.grid is not None and MISSING in Grid.parse(self.grid).others
+
+    def applied(self, score: Score, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
+        """Return the values to compare, and the options of the search with those of the recipe.
+
+        Raise InputError if the grid or the recipe cannot be read, or an option is given twice.
+
+        What is `given`, attributes of `Score`, ``discretise`` or ``missing`` for which the user has given single
+        values, wins over a recipe, and contradicts a grid that names it.
+        """
+        grid = Grid(
+            P_GRID if self.p else None,
+            MAX_PARENTS_GRID if self.max_parents else (score.max_parents,),
+            by=self.by or "accuracy",
+        )
+        if self.grid is not None:
+            grid = Grid.parse(self.grid, grid.by).joined(grid, given)
+        if self.recipe is not None:
+            chosen, options = find_recipe(self.recipe).applied(options, given, self.by)
+            grid = chosen.joined(grid, given)
+        return replace(grid, average=1 if self.average is None else self.average), options

@@ -5,21 +5,29 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import SolverError
+from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.parameters.refit import Until, give_up, refit_classifier
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.gate import objection
+from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
-from milpbn.solving.parameters import with_parameters
 from milpbn.solving.preparation import prepare
 from milpbn.solving.report import Report
 from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
-from milpbn.util import interrupts
+from milpbn.util import interrupts, stages
 from milpbn.util.checkpoints import incomplete
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
@@ -81,7 +89,7 @@ def run(job: Job) -> Result:
         for budget in (session.budget, job.budget):
             budget.close()  # a thread that nobody waits for may still search, or build a problem
     if session.error is None:
-        result = with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
+        result = _with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
         known = result, known[1]
     with _saving(session):
         failures = report.finish(known)
@@ -156,3 +164,53 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
             f"The solver says that no structure obeys the constraints ({outcome.detail}), although one does, with "
             f"the score {session.objective!r}; install another version of it, or choose another --backend."
         )
+
+
+def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
+    """Return the result of a finished search with the parameters that the options ask for.
+
+    The fit ends at the time limit of the run. If it is stopped, or tables cannot hold its parameters, the generative
+    parameters are kept, and the record says why.
+    """
+    method = job.options.method
+    if result.structure is None or not isinstance(result.classifier, Classifier):
+        return result
+    if method == "ml":
+        return replace(result, parameters=ParameterFit())
+    if interrupted:
+        return _recorded(result, give_up(ParameterMethod.parse(method).name, interrupted=True), 0.0)
+
+    begun = time.monotonic()
+    stages.enter("parameters of the classifier")
+    asked = job.options.interrupted or (lambda: False)
+    with interrupts.deferred():
+        classifier, record = refit_classifier(
+            result.classifier,
+            job.dataset,
+            method,
+            objection=objection_to_arcs(result.score, result.constraints),
+            random_state=job.options.random_state,
+            until=Until(job.budget.deadline, lambda: interrupts.requested() or asked()),
+            report=stages.tell,
+        )
+    result = replace(result, classifier=classifier)
+    return _recorded(result, record, time.monotonic() - begun)
+
+
+def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Structure], str | None]:
+    """Return a function that says why a structure with arcs for normalisers breaks a constraint, or returns None.
+
+    Such an arc does not count against max_parents, but it does against the constraints.
+    """
+
+    def forbidden(structure: Structure) -> str | None:
+        free = replace(score, max_parents=len(structure.names))
+        return objection(structure, free, constraints, any_class_free=True)
+
+    return forbidden
+
+
+def _recorded(result: Result, record: ParameterFit, seconds: float) -> Result:
+    s = result.seconds
+    total = replace(s, total=s.total + seconds, parameters=s.parameters + seconds)
+    return replace(result, parameters=record, seconds=total)

@@ -19,11 +19,11 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
-from milpbn.solving.choices import Choices
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
 from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.question import Question
+from milpbn.solving.recipes import Choices
 from milpbn.solving.smallest import unsearched
 from milpbn.solving.tally import Tally
 from milpbn.solving.trials import TRIAL_SECONDS, Choosing, Trials

@@ -44,15 +44,8 @@ def smallest_model(
     Raise InputError if no structure obeys the constraints, or an option is unusable. Raise NotSavedError if the result
     could not be written; its attribute ``result`` is the result.
 
-    Parameters
-    ----------
-    constraints : Constraints, optional
-        What the structure obeys. With constraints, the first candidate parent sets that fit together are taken, small
-        ones first.
-    started : float, optional
-        `time.monotonic` value from which seconds count.
-    limit : Limit
-        Why there was no search, or none that found a structure.
+    With constraints, the first candidate parent sets that fit together are taken, small ones first. Seconds count from
+    `started`, a `time.monotonic` value. `limit` says why there was no search, or none that found a structure.
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)
@@ -86,12 +79,8 @@ def unsearched(
 ) -> Result:
     """Return a structure's score on data, and the bound of `loose_bound`, as a result without a classifier.
 
-    Parameters
-    ----------
-    began : float
-        `time.monotonic` value from which seconds count.
-    limit : Limit
-        Why there was no search, unless the bound proves the structure optimal.
+    Seconds count from `began`, a `time.monotonic` value. `limit` says why there was no search; it is left out if the
+    bound proves the structure optimal.
     """
     engine, version = checked_engine(options, score)
     merged, rules = data.merged, combine(atoms(constraints or Constraints(), data.names))

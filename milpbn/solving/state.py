@@ -76,8 +76,6 @@ class Session:
 
     Parameters
     ----------
-    budget : Budget, optional
-        By default without a limit.
     earlier_seconds : float
         Seconds of an earlier run from which this one goes on. They count in `elapsed`.
     timed : bool

@@ -31,8 +31,6 @@ class Sums:
         Weight of the held-out rows that are classified correctly.
     loss : float
         Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
-    splits : int
-        Number of splits.
     right : int
         Number of the rows that are classified correctly.
     """
@@ -62,12 +60,8 @@ class Tally:
     ----------
     by_parameters : dict
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
-    total : float
-        Weight of the held-out rows of all splits.
-    rows : int
-        Number of these rows.
-    weighted : bool
-        Whether their weights differ.
+    total, rows, weighted : float, int, bool
+        Weight and number of the held-out rows of all splits, and whether their weights differ.
     proved, starved, arcless, splits : int
         Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time; in
         which the structure has no arcs; all splits so far.
@@ -136,12 +130,8 @@ class Tally:
 
         Raise milpbn.network.parameters.conditional.Stopped if `fitted` raises it; what came before counts.
 
-        Parameters
-        ----------
-        starved : bool
-            Whether the search ended at the structure that it started from, for lack of time.
-        fitted : iterable of (ParameterMethod, Classifier)
-            Classifiers with the same structure and other parameters.
+        A search is `starved` if it ended at the structure that it started from, for lack of time. The classifiers that
+        are `fitted` have the same structure and other parameters.
         """
         self.total += float(held_out.weights.sum())
         self.rows += held_out.n_samples

@@ -28,11 +28,10 @@ from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
-from milpbn.solving.parameters import objection_to_arcs
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.reductions import BestParentSets, Reduced, Statement
-from milpbn.solving.run import run
+from milpbn.solving.run import objection_to_arcs, run
 from milpbn.solving.tally import Tally
 from milpbn.trials.parts import datasets_of
 from milpbn.util import interrupts
@@ -113,15 +112,8 @@ class Trials:
 
     Raise InputError if the engine that the options name cannot be used with one of the scores.
 
-    Parameters
-    ----------
-    settings : sequence of Setting
-        What is compared. Settings that differ in p only follow one another.
-
-    Attributes
-    ----------
-    tallies : dict from int to Tally
-        What the trials found so far, by the position of the setting.
+    Settings that differ in p only follow one another. `tallies` has what the trials found so far, by the position of
+    the setting.
     """
 
     def __init__(

@@ -39,10 +39,8 @@ Needs = dict[str, list[Specialization]]
 class Kernels:
     """The kernels of one search, which other processes compile in the order of the stages.
 
-    Parameters
-    ----------
-    bounds, branches : bool
-        Whether the project's own bounds are computed, and whether the native branch and bound runs.
+    `bounds` and `branches` say whether the project's own bounds are computed, and whether the native branch and bound
+    runs.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:
@@ -97,10 +95,7 @@ def compile_all(
 ) -> int:
     """Compile the kernels of all searches that are not on disk yet; return the number of all kernels.
 
-    Parameters
-    ----------
-    told : callable
-        Called with the number of kernels compiled so far, and the number to compile.
+    `told` is called with the number of kernels compiled so far, and the number to compile.
     """
     if numba.config.DISABLE_JIT:
         return 0
@@ -202,14 +197,8 @@ COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     """Return the kernels that a search needs.
 
-    Parameters
-    ----------
-    score_name : str
-        A score with margins. All sums of minima share one list of kernels, and so do all sums of likelihoods.
-    max_parents : int
-        ``max_parents`` of the score.
-    rows : bool
-        Whether inequalities may enter the bound: child limits, or cluster rows where acyclicity is relaxed.
+    The score has margins. All sums of minima share one list of kernels, and so do all sums of likelihoods. `rows` says
+    whether inequalities may enter the bound: child limits, or cluster rows where acyclicity is relaxed.
     """
     score = Score(name=score_name, max_parents=max_parents)
     if not score.kind.sums_samples:  # the kernels are those of the soft margin

@@ -16,7 +16,7 @@ from milpbn.network.parameters.record import recorded
 from milpbn.network.parameters.refit import Until
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.solving import parameters as module
+from milpbn.solving import run as module
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.util.budget import Budget
