@@ -74,17 +74,20 @@ def near_optimal(
     asked = Constraints() if constraints is None else constraints
     score = settled(score, asked, data.total_weight, listed=True)
     rules = combine(atoms(asked, data.names))
-    sets: list[tuple[ParentSet, ...]] = []
+    changed: list[dict[ParentSet, Structure]] = []
     for i, parents in enumerate(structure.parents):
-        near = _neighbours(i, parents, data.n_states.tolist())
-        sets.append((parents, *(s for s in near if _changed(structure, {i: s}, score, asked))))
+        near = {
+            s: _changed(structure, {i: s}, score, asked)
+            for s in _neighbours(i, parents, data.n_states.tolist())
+        }
+        changed.append({s: other for s, other in near.items() if other is not None})
+    sets = [(parents, *others) for parents, others in zip(structure.parents, changed, strict=True)]
     candidates = Candidates(data.names, tuple(sets))
     problem = build_problem(data, score, asked, merge=False, for_milp=False, listed=(rules, candidates))
     search = LocalSearch(problem, structure)
     scored: list[tuple[float, Structure]] = []
-    for i, others in enumerate(sets):
-        for value, parents in list(zip(search.scores(i).tolist(), others, strict=True))[1:]:
-            scored.append((value, _with(structure, {i: parents})))
+    for i, others in enumerate(changed):
+        scored += zip(search.scores(i).tolist()[1:], others.values(), strict=True)
     for change in _reversals(structure):
         turned = _changed(structure, change, score, asked)
         if turned is not None:
@@ -99,10 +102,8 @@ def near_optimal(
 
 def _alternative(structure: Structure, other: Structure, own: float, value: float) -> Neighbour:
     before, after = ([(s.names[j], s.names[i]) for j, i in s.arcs] for s in (structure, other))
-    added, removed = (
-        tuple(a for a in one if a not in two) for one, two in ((after, before), (before, after))
-    )
-    return Neighbour(added, removed, value, own - value, other)
+    added, removed = (a for a in after if a not in before), (a for a in before if a not in after)
+    return Neighbour(tuple(added), tuple(removed), value, own - value, other)
 
 
 def _neighbours(i: int, parents: ParentSet, n_states: Sequence[int]) -> Iterator[ParentSet]:
@@ -126,23 +127,15 @@ def _reversals(structure: Structure) -> Iterator[dict[int, ParentSet]]:
     """Yield for every arc the parent sets of its two ends once it is reversed."""
     for parent, child in structure.arcs:
         own, above = structure.parents[child], structure.parents[parent]
-        yield {
-            child: tuple(j for j in own if j != parent),
-            parent: tuple(sorted((*above, child))),
-        }
+        yield {child: tuple(j for j in own if j != parent), parent: tuple(sorted((*above, child)))}
 
 
 def _changed(
     structure: Structure, change: dict[int, ParentSet], score: Score, constraints: Constraints
 ) -> Structure | None:
     """Return the structure with other parent sets, or None if it has a cycle or disobeys constraints or limits."""
-    if topological_order([change.get(i, parents) for i, parents in enumerate(structure.parents)]) is None:
+    parents = tuple(change.get(i, own) for i, own in enumerate(structure.parents))
+    if topological_order(parents) is None:
         return None
-    other = _with(structure, change)
+    other = Structure(structure.names, parents)
     return other if objection(other, score, constraints) is None else None
-
-
-def _with(structure: Structure, change: dict[int, ParentSet]) -> Structure:
-    return Structure(
-        structure.names, tuple(change.get(i, parents) for i, parents in enumerate(structure.parents))
-    )

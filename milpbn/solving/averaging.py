@@ -49,23 +49,21 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
         return result
     options, asked, deadline = choosing.options, choosing.grid.average, choosing.budget.deadline
     began = time.monotonic()
-    members, failures, note = [result.classifier], [], ""
+    members, failures, late = [result.classifier], [], False
     stopped = interrupted or result.limit is Limit.USER
     asks = options.interrupted or (lambda: False)
     with interrupts.deferred():
         for number, tally in enumerate(settings[1:], start=2):
             now = time.monotonic()
             left = NETWORK_SECONDS if deadline is None else (deadline - now) / (len(settings) + 1 - number)
-            stopped = stopped or interrupts.requested() or asks()
-            if stopped or left < LEAST_SECONDS:
-                note = "the run was interrupted" if stopped else "the time limit came before the others"
+            stopped, late = stopped or interrupts.requested() or asks(), left < LEAST_SECONDS
+            if stopped or late:
                 break
             if wants_progress(options.verbose):
                 LINE.keep(f"average: network {number} of {len(settings)}: {tally.setting.describe()}")
+            quiet = choosing.quiet(time_limit=left, start=tally.incumbent)
             try:
-                found = choosing.search(
-                    tally, choosing.quiet(time_limit=left, start=tally.incumbent), started=now
-                )
+                found = choosing.search(tally, quiet, started=now)
             except MilpbnError as error:  # the first network is the result, whatever becomes of the others
                 failures.append(str(error).rstrip("."))
             except MemoryError:
@@ -75,18 +73,15 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
             else:
                 # A network whose search the user has cut short is left out.
                 stopped = found.limit is Limit.USER or interrupts.requested() or asks()
-                if stopped:
-                    continue
-                if isinstance(found.classifier, Classifier):
+                if not stopped and isinstance(found.classifier, Classifier):
                     members.append(found.classifier)
-                else:
+                elif not stopped:
                     failures.append("no structure was found for one of the others")
-        if stopped and not note:
-            note = "the run was interrupted"
-    if len(members) < asked and not note:
-        note = "; ".join(dict.fromkeys(failures)) or (
-            "no more settings differ in score or cuts and were compared on all splits"
-        )
+    note = "; ".join(dict.fromkeys(failures)) or (
+        "no more settings differ in score or cuts and were compared on all splits"
+    )
+    if stopped or late:
+        note = "the run was interrupted" if stopped else "the time limit came before the others"
     seconds = time.monotonic() - began
     told = Average(
         asked=asked,

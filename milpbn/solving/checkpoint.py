@@ -248,22 +248,22 @@ class CheckpointFile:
         """
         session = self._session
         structure, objective, bound, trace = session.snapshot()
-        seconds, made = session.elapsed(), session.made
-        tree = None if made.search is None else made.search()
+        seconds, products = session.elapsed(), session.products
+        tree = None if products.search is None else products.search()
         if structure is None or objective is None or (tree is None and self._has_tree):
             return None
         points = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in trace]
-        screened, weights = made.problem.screened, made.problem.sample_weights
+        screened, weights = products.problem.screened, products.problem.sample_weights
         run = {
             "objective": number(objective),
             "bound": number(math.inf if bound is None else bound),
             "trace": np.array(points, dtype=np.float64).reshape(-1, 3),
-            "seconds": np.array([seconds, made.coefficient_seconds, made.model_seconds]),
+            "seconds": np.array([seconds, products.coefficient_seconds, products.model_seconds]),
             "nodes": count((session.node_count or 0) if tree is None else tree.count),
             "ranked": count(0 if screened is None else screened.ranked),
             **({} if weights is None else {"samples": weights}),
         }
-        kept = {} if screened is None else kept_arrays(made.problem.candidates)
+        kept = {} if screened is None else kept_arrays(products.problem.candidates)
         header = {"search": self._described, "structure": structure.to_mapping(), "seconds": seconds}
         return header, {**{RUN + name: array for name, array in run.items()}, **kept}, tree
 

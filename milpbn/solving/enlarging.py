@@ -85,7 +85,7 @@ class Enlargement(ABC):
         except NoIncumbentError:
             session.stop(Limit.TIME)
             return False
-        session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
+        session.produce(problem=made, reduced=made, coefficient_seconds=session.elapsed())
         return True
 
 

@@ -103,14 +103,10 @@ def export_model(
 
     Parameters
     ----------
-    data : Dataset, Table, or anything `read_table` reads
-        Training data.
-    score : Score or str
-        What to maximise.
+    data, score, constraints
+        As for `solve`.
     path : path
         ``.lp`` or ``.mps``, also with ``.gz``; the sidecar is the same name with ``.json``.
-    constraints : Constraints, optional
-        What the structure has to obey.
     start : Structure, optional
         A structure from which the search for the start begins.
     merge : bool

@@ -24,7 +24,7 @@ SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
 
 
 #: A result, and the arrays of its proof, or None without a proof.
-Known = tuple[Result, dict[str, Any] | None]
+ResultAndProof = tuple[Result, dict[str, Any] | None]
 
 
 def check_files(options: Options) -> None:
@@ -110,7 +110,7 @@ class RunFiles:
     def update(
         self,
         trace: Sequence[TracePoint],
-        known: Callable[[], tuple[Result | LocalResult, dict[str, Any] | None]],
+        current: Callable[[], tuple[Result | LocalResult, dict[str, Any] | None]],
     ) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
@@ -120,7 +120,7 @@ class RunFiles:
         wanted = self._options.output is not None or self._options.certificate is not None
         if wanted and self._pause.over():
             with self._pause.after():
-                failures += self._save(*known())
+                failures += self._save(*current())
         if self._checkpoint is not None:
             failures += _try(self._checkpoint.update)
         if failures and not self._warned:

@@ -90,10 +90,9 @@ def feature_gains(
 def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
     """Return what the score loses without each arc, with parameters estimated anew.
 
-    Raise InputError if `rescore` refuses the structure.
-
     Under margin scores and the conditional log-likelihood a feature without the class as a parent counts as one without
-    parents; so the loss of an arc from the class is that of all of the feature's arcs.
+    parents; so the loss of an arc from the class is that of all of the feature's arcs. Raise InputError if `rescore`
+    refuses the structure.
 
     Returns
     -------

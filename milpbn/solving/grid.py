@@ -164,10 +164,8 @@ class Grid:
     def joined(self, other: Grid, given: Collection[str]) -> Grid:
         """Return this grid with the values of p and max_parents of another one, where this one names none.
 
-        Raise InputError if an option of this grid is given elsewhere, too.
-
         The other one is the grid without ``--select``; `given` has attributes of the score, or ``discretise``, that the
-        user gave as single values.
+        user gave as single values. Raise InputError if an option of this grid is given elsewhere, too.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
         elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]

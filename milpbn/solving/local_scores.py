@@ -158,7 +158,7 @@ class _Search:
 
         def search() -> None:
             start, settings = Start(first), options.settings(session.budget.deadline)
-            session.make(outcome=self.engine.run(session.problem, start, settings, events))
+            session.produce(outcome=self.engine.run(session.problem, start, settings, events))
 
         def update() -> None:
             _, objective, bound, trace = session.snapshot()
@@ -202,7 +202,7 @@ class _Search:
         candidates = self.local.candidates
         structure, objective, bound, trace = session.snapshot()
         reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
-        detail = session.made.outcome.detail if final and session.budget.stopped is None else ""
+        detail = session.products.outcome.detail if final and session.budget.stopped is None else ""
         return LocalResult(
             name=self.name,
             sha256=self.local.sha256,

@@ -81,7 +81,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         session.problem,
         earlier.structure,
         threads=job.options.n_threads,
-        proof=session.made.proof,
+        proof=session.products.proof,
         n_best=job.options.n_best,
     )
     try:
@@ -89,7 +89,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         root.pool.restore(tree.under("pool."), session.problem)
     except UnfitError:
         raise incomplete(earlier.path) from None
-    session.make(root=root)
+    session.produce(root=root)
 
 
 def _bound_first(session: Session) -> None:
@@ -110,9 +110,9 @@ def _bound_root(job: Job, session: Session) -> None:
         session.events("frank-wolfe", budget=budget),
         reduce=options.reduce,
         threads=options.n_threads,
-        proof=session.made.proof,
+        proof=session.products.proof,
         n_best=options.n_best,
     )
-    session.make(reduced=reduced, root=root)
+    session.produce(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:
         climb(session, [session.structure], options.random_state)

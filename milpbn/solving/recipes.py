@@ -153,10 +153,9 @@ class Choices:
     def applied(self, score: Score, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
         """Return the values to compare, and the options of the search with those of the recipe.
 
-        Raise InputError if the grid or the recipe cannot be read, or an option is given twice.
-
         What is `given`, attributes of `Score`, ``discretise`` or ``missing`` for which the user has given single
-        values, wins over a recipe, and contradicts a grid that names it.
+        values, wins over a recipe, and contradicts a grid that names it. Raise InputError if the grid or the recipe
+        cannot be read, or an option is given twice.
         """
         grid = Grid(
             P_GRID if self.p else None,

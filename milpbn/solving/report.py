@@ -21,7 +21,7 @@ from milpbn.network.classifier import DESCRIBED, Classifier
 from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
 from milpbn.network.structure import Structure
 from milpbn.solving.checkpoint import CheckpointFile
-from milpbn.solving.files import Known, RunFiles
+from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
@@ -51,19 +51,19 @@ class Listing:
         """Have the search stop early enough for scoring and comparing the list within the time limit."""
         session, budget = self._session, self._session.budget
         if budget.deadline is not None:
-            root = session.made.root
+            root = session.products.root
             listed = self._asked if root is None else root.pool.known
             most = MOST_RESERVED * (budget.deadline - session.started)
             budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
 
     def rest(self) -> float:
         """Return the bound on all structures outside the list that the tree has proved so far."""
-        root = self._session.made.root
+        root = self._session.products.root
         return np.inf if root is None else root.pool.rest
 
     def read(self) -> None:
         """Read the list of the search, and make its best structure the incumbent if that is not better."""
-        root, candidates = self._session.made.root, self._session.made.problem.candidates
+        root, candidates = self._session.products.root, self._session.products.problem.candidates
         if root is not None:
             self._read = [candidates.structure(choice) for choice, _ in root.pool.best()]
         if self._read:
@@ -80,7 +80,7 @@ class Listing:
         `rest` is what the method `rest` returned before the proof for the certificate was read. Only at the end
         (`final`) the structures are compared with each other.
         """
-        made = self._session.made
+        products = self._session.products
         others = [other for other in self._read if other != structure]
         scored = [Alternative(structure=structure, objective=objective)]
         scored += (Alternative(structure=other, objective=self._scored(other)[0]) for other in others)
@@ -88,11 +88,11 @@ class Listing:
         kept, dropped = scored[: self._asked], scored[self._asked :]
         last = kept[-1].objective
         most, full = rest, False
-        if made.root is not None:
+        if products.root is not None:
             # The list was read before the bound on the others: whatever left it meanwhile counts as another one.
-            choices = [made.problem.choice(one.structure) for one in dropped]
+            choices = [products.problem.choice(one.structure) for one in dropped]
             left_out = [choice for choice in choices if choice is not None]
-            most, full = made.root.pool.others(rest, left_out), made.root.pool.full
+            most, full = products.root.pool.others(rest, left_out), products.root.pool.full
         exhausted = most == -np.inf and not dropped and not full
         if exhausted or bound is None:
             proved = None
@@ -156,12 +156,12 @@ class Report:
         if self._progress is not None:
             nodes, others = session.node_count, self._others()
             self._progress.line(session.elapsed(), nodes, objective, bound, session.source, others)
-        self._files.update(trace, lambda: self.known(final=False))
+        self._files.update(trace, lambda: self.current(final=False))
         self._tell(len(trace))
 
     def _others(self) -> str:
         """Return the proof of the K best structures so far, for the line of progress; empty if one is wanted."""
-        root = self._session.made.root
+        root = self._session.products.root
         if self._listing is None or root is None or not root.pool.full:
             return ""
         last, bound = root.pool.cutoff, root.pool.others(root.pool.rest)
@@ -174,37 +174,37 @@ class Report:
         if tell is None or points <= self._told:
             return
         self._told = points
-        result = self.known(final=False)[0]
+        result = self.current(final=False)[0]
         if tell(replace(result, classifier=fit_classifier(self._job.dataset, result))):
             self._session.stop(Limit.USER)
 
-    def finish(self, known: Known) -> list[str]:
+    def finish(self, last: ResultAndProof) -> list[str]:
         """Save everything for the last time; return a sentence for each file that could not be written."""
-        result, arrays = known
+        result, arrays = last
         return self._files.finish(self._session.snapshot()[3], result, arrays)
 
-    def known(self, *, final: bool) -> Known:
+    def current(self, *, final: bool) -> ResultAndProof:
         """Return the current result, and the arrays of its proof.
 
         The search may be running meanwhile. So the bounds and the arcs are read before their proof. The proof is read
         before the incumbent, because its fixings hold for the incumbents so far, and before the problem, because it may
         be about the parent sets that screening has just kept.
         """
-        bound, made = self._session.best_bound, self._session.made
+        bound, products = self._session.best_bound, self._session.products
         rest = None if self._listing is None else self._listing.rest()
-        arcs = None if made.root is None else made.root.proved_arcs()
-        arrays = None if made.proof is None else made.proof.arrays()
-        made = self._session.made
-        if arrays is not None and made.problem.screened is not None:
-            arrays |= kept_arrays(made.problem.candidates)
-        return self._result(bound, rest, arcs, made, final=final), arrays
+        arcs = None if products.root is None else products.root.proved_arcs()
+        arrays = None if products.proof is None else products.proof.arrays()
+        products = self._session.products
+        if arrays is not None and products.problem.screened is not None:
+            arrays |= kept_arrays(products.problem.candidates)
+        return self._result(bound, rest, arcs, products, final=final), arrays
 
     def _result(
         self,
         bound: float | None,
         rest: float | None,
         arcs: Mapping[str, list[list[str]]] | None,
-        made: Products,
+        products: Products,
         *,
         final: bool,
     ) -> Result:
@@ -219,11 +219,11 @@ class Report:
         if self._listing is not None and rest is not None and structure is not None and objective is not None:
             alternatives = self._listing.claim(rest, structure, objective, bound, final=final)
         total = session.elapsed()
-        before = made.coefficient_seconds + made.model_seconds
+        before = products.coefficient_seconds + products.model_seconds
         result = Result(
             data=self._summary,
-            score=made.problem.score,
-            constraints=made.problem.constraints,
+            score=products.problem.score,
+            constraints=products.problem.constraints,
             reason=reason,
             limit=limit,
             structure=structure,
@@ -232,7 +232,7 @@ class Report:
             tolerance=None if objective is None else session.tolerance(objective),
             bound_source=session.bound_source,
             backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
-            seconds=Seconds(total, made.coefficient_seconds, made.model_seconds, total - before),
+            seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
             # No point of the trace may be below `bound`, although another thread may have proved more since `bound`
             # was read, and a solver's bound may have been lifted to an incumbent.
             trace=tuple((t, z, None if bound is None or b is None else max(b, bound)) for t, z, b in trace),
@@ -245,11 +245,11 @@ class Report:
             request=job.dataset.request,
             notes=(
                 *notes_of_results(job.dataset.notes),
-                *only_small(job.steps, made.problem, limit),
+                *only_small(job.steps, products.problem, limit),
                 *_compiling(limit, session.started, total),
             ),
         )
-        result = of_whole_problem(made.problem, result)
+        result = of_whole_problem(products.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
 
     def _detail(self) -> str:
@@ -258,7 +258,7 @@ class Report:
             return str(self._session.error)
         if self._session.budget.stopped is Limit.MEMORY:
             return f"the memory limit of {format_bytes(memory_limit() or 0)} is nearly reached"
-        return self._session.made.outcome.detail if self._session.budget.stopped is None else ""
+        return self._session.products.outcome.detail if self._session.budget.stopped is None else ""
 
 
 def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:

@@ -60,7 +60,7 @@ def run(job: Job) -> Result:
     if options.certificate is not None:
         proof = (None if earlier is None else earlier.proof) or Proof()
         proof.sample_weights = job.problem.subset_weights
-    session.make(
+    session.produce(
         proof=proof,
         coefficient_seconds=time.monotonic()
         - job.budget.began
@@ -82,24 +82,24 @@ def run(job: Job) -> Result:
         except SolverError as error:
             session.fail(error)
         except MemoryError:
-            session.make(outcome=OUT_OF_MEMORY)
+            session.produce(outcome=OUT_OF_MEMORY)
         with _saving(session):
-            known = report.known(final=True)
+            found = report.current(final=True)
     finally:
         for budget in (session.budget, job.budget):
             budget.close()  # a thread that nobody waits for may still search, or build a problem
     if session.error is None:
-        result = _with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
-        known = result, known[1]
+        result = _with_parameters(job, found[0], interrupted=session.budget.stopped is Limit.USER)
+        found = result, found[1]
     with _saving(session):
-        failures = report.finish(known)
+        failures = report.finish(found)
     if session.error is not None:
-        if isinstance(session.error, SolverError) and known[0].structure is not None:
-            raise FailedSearchError(str(session.error), known[0]) from session.error
+        if isinstance(session.error, SolverError) and found[0].structure is not None:
+            raise FailedSearchError(str(session.error), found[0]) from session.error
         raise session.error
     if failures:
-        raise NotSavedError(failures[0], known[0])
-    return known[0]
+        raise NotSavedError(failures[0], found[0])
+    return found[0]
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:
@@ -114,16 +114,16 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
         session.watch(work, report.update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
 
     in_thread(lambda: prepare(job, session, kernels), daemon=False)
-    if session.error is not None or session.made.outcome is OUT_OF_MEMORY:
+    if session.error is not None or session.products.outcome is OUT_OF_MEMORY:
         return
     # A search that goes on has a root; its engine notices by itself that it has ended before.
-    goes_on = job.earlier is not None and job.earlier.tree is not None and session.made.root is not None
+    goes_on = job.earlier is not None and job.earlier.tree is not None and session.products.root is not None
     if session.budget.stop() and not goes_on:
         return
     if job.options.root_only:
-        session.make(outcome=Outcome(limit="node"))
+        session.produce(outcome=Outcome(limit="node"))
         return
-    engine = without_root(job.engine) if session.made.root is None else job.engine
+    engine = without_root(job.engine) if session.products.root is None else job.engine
 
     def search() -> None:
         if kernels.ready("branching"):
@@ -135,31 +135,31 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
     if report.checkpoint is not None:
         # Before the last fixing, which a run without a stop would not do here.
         report.checkpoint.capture()
-    root = session.made.root
+    root = session.products.root
     if root is not None and session.structure is not None and job.options.reduce:
         root.fix(session.structure)  # the last incumbent may fix more parent sets
 
 
 def _search(job: Job, session: Session, engine: Engine) -> None:
     """Run the engine from the incumbent and the root bound."""
-    options, made = job.options, session.made
+    options, products = job.options, session.products
     structure = session.structure if options.warm_start else options.start
     if structure is not None:
-        structure = made.problem.adopted(structure)
+        structure = products.problem.adopted(structure)
     settings = options.settings(session.budget.deadline)
     bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
-    start = Start(structure, made.root, None if earlier is None else earlier.tree)
+    start = Start(structure, products.root, None if earlier is None else earlier.tree)
     try:
-        outcome = engine.run(made.reduced, start, settings, events)
+        outcome = engine.run(products.reduced, start, settings, events)
     except UnfitError:
         assert earlier is not None
         raise incomplete(earlier.path) from None
-    session.make(outcome=outcome, model_seconds=outcome.model_seconds)
+    session.produce(outcome=outcome, model_seconds=outcome.model_seconds)
     incumbent = session.structure
     # If the reduced problem lacks a parent set of the incumbent, it may truly be infeasible.
-    if outcome.infeasible and incumbent is not None and made.reduced.choice(incumbent) is not None:
+    if outcome.infeasible and incumbent is not None and products.reduced.choice(incumbent) is not None:
         raise SolverError(
             f"The solver says that no structure obeys the constraints ({outcome.detail}), although one does, with "
             f"the score {session.objective!r}; install another version of it, or choose another --backend."

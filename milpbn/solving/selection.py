@@ -53,18 +53,14 @@ def select(
 
     Parameters
     ----------
-    data : Table, Dataset, or anything `read_table` reads
-        Training rows.
+    data, constraints, started
+        As for `solve`.
     score : Score
         The score; p and max_parents are replaced by the values to choose from.
     p_values : sequence of float or None
         Values of p; None for scores without gamma, or to keep the value of the score.
     max_parents_values : sequence of int
         Values of max_parents.
-    constraints : Constraints, optional
-        What every structure has to obey.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
     **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
@@ -200,8 +196,8 @@ def solve_selected(
 
     Parameters
     ----------
-    data : Table, Dataset, or anything `read_table` reads
-        Training rows.
+    data, constraints, started
+        As for `solve`.
     score : Score, optional
         The score; the chosen options are replaced. By default the soft margin.
     p_values, max_parents_values : sequences
@@ -217,14 +213,8 @@ def solve_selected(
     average : int
         Average the posteriors of the networks of so many of the best settings; `Grid.average` says which. All but the
         classifier of the result is about the best setting.
-    constraints : Constraints, optional
-        What every structure has to obey.
-    subset : int, optional
-        As for `solve`, in the final search.
-    screen : int, optional
-        As for `solve`, in the final search and in every trial.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
+    subset, screen : int, optional
+        As for `solve`: a subset in the final search only, a screening in every trial, too.
     **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 

@@ -41,11 +41,10 @@ def smallest_model(
 
     Its bound is `loose_bound`, which needs no tables. Parameters other than ``ml`` are not fitted.
 
-    Raise InputError if no structure obeys the constraints, or an option is unusable. Raise NotSavedError if the result
-    could not be written; its attribute ``result`` is the result.
-
     With constraints, the first candidate parent sets that fit together are taken, small ones first. Seconds count from
-    `started`, a `time.monotonic` value. `limit` says why there was no search, or none that found a structure.
+    `started`, a `time.monotonic` value. `limit` says why there was no search, or none that found a structure. Raise
+    InputError if no structure obeys the constraints, or an option is unusable, and NotSavedError, with the result as
+    its attribute ``result``, if that could not be written.
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)

@@ -111,12 +111,8 @@ def stability(
 
     Parameters
     ----------
-    data : Dataset, Table, or anything `read_table` reads
-        Training data; if a table has a split, its training rows are used.
-    score : Score or str
-        What to maximise.
-    constraints : Constraints, optional
-        What every structure has to obey.
+    data, score, constraints
+        As for `solve`.
     samples : int
         Number of bootstrap samples.
     time_limit_each : float or None

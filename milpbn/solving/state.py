@@ -97,7 +97,7 @@ class Session:
         gap_abs: float = 0.0,
         n_best: int = 1,
     ) -> None:
-        self.made = Products(problem, problem)
+        self.products = Products(problem, problem)
         self.structure: Structure | None = None
         self.objective: float | None = None
         #: Largest possible rounding error of the objective (`milpbn.problem.rescore.rescored`).
@@ -125,12 +125,12 @@ class Session:
     @property
     def problem(self) -> Problem:
         """`Products.problem`."""
-        return self.made.problem
+        return self.products.problem
 
-    def make(self, **parts: Any) -> None:
-        """Replace attributes of `made` by what a stage has produced."""
+    def produce(self, **parts: Any) -> None:
+        """Replace attributes of `products` by what a stage has produced."""
         with self._lock:
-            self.made = replace(self.made, **parts)
+            self.products = replace(self.products, **parts)
 
     def events(
         self,
@@ -267,7 +267,7 @@ class Session:
             # A solver's bound holds up to its tolerances, and these add up over the rows of the samples.
             margins = self.problem.margins
             weight = 0.0 if margins is None else float(margins.weights.sum())
-            allowed += TOLERANCE * max(1.0, abs(self.objective - self.made.shared), weight)
+            allowed += TOLERANCE * max(1.0, abs(self.objective - self.products.shared), weight)
         if bound >= self.objective - allowed:
             return False
         self.best_bound = None
@@ -333,7 +333,7 @@ class Session:
         try:
             within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
         except MemoryError:
-            self.make(outcome=OUT_OF_MEMORY)
+            self.produce(outcome=OUT_OF_MEMORY)
         except KeyboardInterrupt:  # a second Ctrl-C, or the work has seen a signal
             self.stop(Limit.USER)
         except SolverError as error:
@@ -347,7 +347,7 @@ class Session:
         if z is None or b is None:
             return False
         if self._n_best > 1:
-            root = self.made.root
+            root = self.products.root
             if root is None or not root.pool.full:
                 return False
             z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
@@ -358,13 +358,13 @@ class Session:
 
     def tolerance(self, objective: float) -> float:
         """Return the largest distance of the bound from a score that counts as proved, in nats."""
-        problem, made = self.problem, self.made
-        span = made.span if self.bound_source is BoundSource.SOLVER else 0.0
-        return solver_tolerance(problem.score_error, objective, made.shared, span)
+        problem, products = self.problem, self.products
+        span = products.span if self.bound_source is BoundSource.SOLVER else 0.0
+        return solver_tolerance(problem.score_error, objective, products.shared, span)
 
     def how_ended(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
         """Return the reason and the limit with which the run ends, given its last numbers."""
-        outcome = self.made.outcome
+        outcome = self.products.outcome
         limit = None if outcome.limit is None else Limit(outcome.limit)
         if limit is Limit.USER:
             # An interrupt by the user is in the budget; so the deadline stopped the solver.
@@ -412,8 +412,8 @@ class SessionEvents:
 
     def formulated(self, shared: float, span: float) -> None:
         """Report what the tolerances of the MILP solver are relative to."""
-        self._session.make(shared=shared, span=span)
+        self._session.produce(shared=shared, span=span)
 
     def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Give the run the function that returns the state of the search."""
-        self._session.make(search=state)
+        self._session.produce(search=state)

@@ -128,10 +128,8 @@ class Tally:
     ) -> None:
         """Add the result of one split, and the predictions of its held-out rows.
 
-        Raise milpbn.network.parameters.conditional.Stopped if `fitted` raises it; what came before counts.
-
         A search is `starved` if it ended at the structure that it started from, for lack of time. The classifiers that
-        are `fitted` have the same structure and other parameters.
+        are `fitted` have the same structure and other parameters; if they raise `Stopped`, what came before counts.
         """
         self.total += float(held_out.weights.sum())
         self.rows += held_out.n_samples

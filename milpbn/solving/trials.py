@@ -110,10 +110,8 @@ def survivors(tallies: Mapping[int, Tally], by: str, left: float) -> list[int]:
 class Trials:
     """The trials of the settings of a grid, one split after another.
 
-    Raise InputError if the engine that the options name cannot be used with one of the scores.
-
     Settings that differ in p only follow one another. `tallies` has what the trials found so far, by the position of
-    the setting.
+    the setting. Raise InputError if the engine that the options name cannot be used with one of the scores.
     """
 
     def __init__(

@@ -156,7 +156,7 @@ def test_solvers_agree_with_enumeration(number: int) -> None:
         tolerance = session.tolerance(session.objective)
         assert is_optimal(session.objective, session.best_bound, tolerance=tolerance), where
         assert tolerance <= TOLERANCE * max(
-            1.0, abs(session.objective), abs(session.objective - session.made.shared)
+            1.0, abs(session.objective), abs(session.objective - session.products.shared)
         )
 
 

@@ -55,15 +55,15 @@ class Engine(ABC):
             If its solver is not installed; the text says how to get it.
         """
 
-    @abstractmethod
     def check_options(self, options: Mapping[str, str]) -> None:
-        """Refuse solver options that the engine does not take.
+        """Refuse solver options that the engine does not take; without a MILP none were accepted (`Capabilities.milp`).
 
         Raises
         ------
         InputError
             If there is one; the sentence names it.
         """
+        assert not options
 
     @abstractmethod
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
