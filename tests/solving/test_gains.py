@@ -1,18 +1,23 @@
-"""What features are worth to a score, against all structures of tiny problems."""
+"""What features and arcs are worth to a score; features against all structures of tiny problems."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import oracle
 import pytest
 from running import random_data
 
 import milpbn
+from milpbn.data import Dataset, Variable
+from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
-from milpbn.solving.gains import feature_gains
+from milpbn.solving.gains import arc_losses, feature_gains
 
 PARENTS = ((3,), (0, 3), (0, 3), ())
 
@@ -81,3 +86,32 @@ def test_a_feature_without_arcs_is_left_out_and_a_required_one_has_no_search(dat
     }
     assert set(found) == {"X1", "X2"}
     assert found["X1"].least is found["X2"].least is None
+
+
+def toy() -> Dataset:
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 2, size=(50, 4)).astype(np.int32)
+    return Dataset(
+        "toy",
+        tuple(Variable(name, ("0", "1")) for name in ("a", "b", "c", "class")),
+        codes,
+        np.ones(len(codes)),
+    )
+
+
+@pytest.mark.parametrize("name", ["sm", "cll", "ll", "bdeu"])
+def test_a_loss_is_the_difference_of_two_scores(name):
+    data, score = toy(), Score(name=name)
+    structure = Structure(data.names, ((3,), (0, 3), (1, 3), ()))
+    losses = arc_losses(data, structure, score)
+    assert set(losses) == set(structure.arcs)
+    own = rescore(data, structure, score)
+    without = Structure(data.names, ((3,), (3,), (1, 3), ()))
+    assert losses[0, 1] == pytest.approx(own - rescore(data, without, score), abs=1e-9)
+    alone = Structure(data.names, ((3,), (() if name in ("sm", "cll") else (0,)), (1, 3), ()))
+    assert losses[3, 1] == pytest.approx(own - rescore(data, alone, score), abs=1e-9)
+
+
+def test_other_variables_are_refused():
+    with pytest.raises(InputError, match="other variables"):
+        arc_losses(toy(), Structure(("x", "class"), ((1,), ())), Score())
