@@ -24,7 +24,7 @@ from milpbn.solving.options import Options
 from milpbn.solving.state import BRIEF_SECONDS, Session, SessionEvents
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
-from milpbn.util.budget import Budget, Limit
+from milpbn.util.budget import Budget
 
 #: Shares of the remaining time at which the bound over the small sets ends, and at which the ranking ends.
 BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
@@ -83,7 +83,6 @@ class Enlargement(ABC):
         try:
             made = make()
         except NoIncumbentError:
-            session.stop(Limit.TIME)
             return False
         session.produce(problem=made, reduced=made, coefficient_seconds=session.elapsed())
         return True
@@ -131,14 +130,7 @@ class BestSets(Enlargement):
 
     def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Search and bound over the small sets, rank the others there, and build the problem over the best."""
-        done = self._enlarge(session, kernels, options, budget)
-        if not done:
-            # Whatever the reason was: an engine must not search over the small sets only.
-            session.stop(Limit.TIME)
-        return done
-
-    def _enlarge(self, session: Session, kernels: Kernels, options: Options, building: Budget) -> bool:
-        budget = session.budget
+        building, budget = budget, session.budget
         starts = offer(session, plain_starts(session.problem, options.start))
         stages.enter("kernels")
         if budget.stop() or not kernels.ready("search"):

@@ -241,16 +241,8 @@ def _bounded(
 ) -> tuple[Problem, Structure, list[int] | None, float | None]:
     """Bound the score by the root bound, for at most `START_SECONDS`.
 
-    Returns
-    -------
-    problem : Problem
-        If `reduced`, over the parent sets that the root bound leaves.
-    best : Structure
-        The best structure that is known.
-    kept : list of int or None
-        Indices of the parent sets of a reduced problem.
-    bound : float or None
-        The root bound in nats; None under scores without one.
+    Return the problem, which is over the parent sets that the root bound leaves if it is `reduced`; the best structure
+    found; the indices of the parent sets of a reduced problem; and the root bound in nats, None without one.
     """
     if reduced and not problem.score.kind.sums_samples:
         those = " and ".join(n for n in sums_of_samples() if find_score(n).shape is not Shape.CONCAVE)

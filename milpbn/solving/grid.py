@@ -263,16 +263,10 @@ def _of_policies(settings: list[Setting], source: Table | Dataset, splits: Seque
     A table without missing values, or one whose incomplete rows are dropped already, has nothing to choose from. Where
     dropping rows would leave too few classes, they are not dropped.
     """
-    chooses = isinstance(source, Table) and not source.complete.all()
-    if not chooses:
-        found = {
-            replace(s, missing=None): replace(
-                s, missing=None, options={k: v for k, v in s.options.items() if k != MISSING}
-            )
-            for s in reversed(settings)
-        }
-        return list(found.values())[::-1]
-    assert isinstance(source, Table)
+    if not isinstance(source, Table) or source.complete.all():
+        without = [{k: v for k, v in s.options.items() if k != MISSING} for s in settings]
+        same = (replace(s, missing=None, options=own) for s, own in zip(settings, without, strict=True))
+        return list(dict.fromkeys(same))
     if may_drop(source, splits):
         return settings
     return [s for s in settings if s.missing != "drop"] or settings

@@ -5,7 +5,7 @@ Each stage is a small function of the job and the session, and asks the session 
 
 from __future__ import annotations
 
-from milpbn.claims.reasons import BoundSource
+from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
 from milpbn.engine.saved_root import restore_root
 from milpbn.errors import SolverError
@@ -37,6 +37,8 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     session.bound(bound, BoundSource.CERTIFIED)
     for step in job.steps:
         if not step.enlarge(session, kernels, job.options, job.budget):
+            # Whatever the reason was: no engine must search over these parent sets only.
+            session.stop(Limit.TIME)
             return
     starts = offer(session, plain_starts(session.problem, job.options.start))
     if session.budget.stop():

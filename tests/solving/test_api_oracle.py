@@ -52,8 +52,9 @@ class Case:
     runs: tuple[tuple[str, str], ...]
 
 
-#: Solvers in a child process, which costs half a second per run; they get every fourth problem only.
-SLOW_START = ("cpsat", "pulp:HiGHS")
+#: Of every four rounds of scores, those that a solver gets; HiGHS gets all. The first two start slowly. Every
+#: combination of score, solver and formulation is met three times all the same.
+ROUNDS = {"cpsat": (0,), "pulp:HiGHS": (1,), "cbc": (0, 2), "scip": (1, 3)}
 
 
 def score_name(number: int) -> str:
@@ -69,10 +70,7 @@ def runs(number: int) -> tuple[tuple[str, str], ...]:
     """Return the solvers and formulations that get a problem."""
     round_ = number // len(SCORES)
     backends = [
-        name
-        for name in BACKENDS
-        if name == "highs"
-        or (not is_large(number) and (name not in SLOW_START or round_ % 4 == SLOW_START.index(name)))
+        name for name in BACKENDS if name == "highs" or (not is_large(number) and round_ % 4 in ROUNDS[name])
     ]
     return tuple(product(backends, FORMULATIONS))
 

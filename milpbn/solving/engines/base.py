@@ -16,16 +16,10 @@ from milpbn.util.saved_arrays import SavedArrays
 
 @dataclass(frozen=True)
 class Start:
-    """What an engine starts from.
+    """What an engine starts from: the incumbent or the user's own start, the root bound, and an earlier search.
 
-    Attributes
-    ----------
-    structure : Structure or None
-        The incumbent, or the user's own start. The problem may lack some of its parent sets.
-    root : Root or None
-        The root bound of the whole problem with its fixed parent sets, if it was computed.
-    saved : SavedArrays or None
-        The state of an earlier search, from which the engine goes on (`Capabilities.resumes`).
+    The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
+    engine goes on from a `saved` state (`Capabilities.resumes`).
     """
 
     structure: Structure | None = None
