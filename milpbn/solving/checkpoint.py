@@ -51,8 +51,6 @@ SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
 RUN = "run."
 #: An array that the state of a tree search has.
 TREE = "search.children"
-#: What arrays raise that do not fit together, or do not fit the problem.
-UNFIT = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 #: Header, arrays, and the state of the tree search, if it has begun, at one moment of a run.
 _State = tuple[dict[str, Any], dict[str, NDArray[Any]], SavedState | None]
 
@@ -202,7 +200,7 @@ def _saved(
             proof=Proof.restored(saved.under(PROOF)) if proved else None,
             among=read_among(found.header["search"], f"The checkpoint {found.path!r}"),
         )
-    except UNFIT:
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise incomplete(found.path) from None
 
 

@@ -87,7 +87,7 @@ class DeclaredOptions:
         # Every structure is scored from the data, and compared with the others.
         range=Range(1, 1000, "The number of best structures must lie between {low} and {high}, got {value}."),
     )
-    solver_options: Mapping[str, str] = option(
+    solver_options: Mapping[str, str] | None = option(
         dict, "One of the solver's own parameters; repeatable.", spelling=("--solver-option",)
     )
     parameters: str | None = option(

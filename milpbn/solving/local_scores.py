@@ -116,7 +116,7 @@ def solve_local_scores(
     budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
     engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
-    engine.check_options(how.solver_options)
+    engine.check_options(how.solver_options or {})
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:

@@ -123,7 +123,7 @@ class Options(DeclaredOptions):
             seed=self.random_state,
             gap_rel=self.gap_rel,
             gap_abs=self.gap_abs,
-            options=self.solver_options,
+            options=self.solver_options or {},
             log=None if self.log is None else Path(self.log),
             acyclicity=self.acyclicity,
             reduce=self.reduce,

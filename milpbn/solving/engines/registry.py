@@ -117,7 +117,7 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
     for asked, able, sentence in table:
         if asked and not able:
             raise InputError(sentence)
-    engine.check_options(options.solver_options)
+    engine.check_options(options.solver_options or {})
 
 
 def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
