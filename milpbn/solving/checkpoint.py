@@ -58,29 +58,12 @@ _State = tuple[dict[str, Any], dict[str, NDArray[Any]], SavedState | None]
 class SavedSearch(NamedTuple):
     """An earlier run, from which a run goes on.
 
-    Attributes
-    ----------
-    path : str
-        Its checkpoint.
-    bound : float
-        Its bound on every structure, in nats; infinite if it has none.
-    trace : list of (seconds, incumbent, bound)
-    seconds, coefficient_seconds, model_seconds : float
-        The seconds that it took: all, those for data and coefficients, and those to build a MILP.
-    nodes, open_nodes : int
-        Number of nodes of its tree, and how many of these are open.
-    tree : SavedArrays or None
-        The state of its tree search; None if it had not begun. Then only the incumbent is of use.
-    candidates : Candidates or None
-        The parent sets that screening kept.
-    ranked : int
-        Number of parent sets that screening had ranked.
-    sample_weights : float64 array, shape (M,), or None
-        Weights of the samples in a subset.
-    proof : Proof or None
-        The proof so far, if a certificate is wanted; None if the tree search had not begun.
-    among : str
-        The structures that the bound is about (`milpbn.problem.class_free.among`); empty if all are meant.
+    Its `bound` on every structure, in nats, is infinite without one; its `trace` has seconds, incumbents and bounds.
+    Seconds are all that it took, those for data and coefficients, and those to build a MILP. `nodes` counts the nodes
+    of its tree, `open_nodes` those that are open. `tree` is the state of its tree search; before that begins it is
+    None, as `proof` is, and only the incumbent is of use. Screening has `ranked` so many parent sets, and kept the
+    `candidates`. `sample_weights`, shape (M,), are those of the samples in a subset. `among` are the structures that
+    the bound is about (`milpbn.problem.class_free.among`); it is empty if all are meant.
     """
 
     path: str
@@ -205,10 +188,7 @@ def _saved(
 
 
 class CheckpointFile:
-    """The checkpoint that a run writes; `earlier` is the run from which this one goes on.
-
-    Raise InputError if the file cannot be written.
-    """
+    """The checkpoint that a run writes; raises InputError if that is impossible. This run goes on from `earlier`."""
 
     def __init__(
         self,

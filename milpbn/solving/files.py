@@ -86,9 +86,9 @@ class TraceFile:
 
 
 class RunFiles:
-    """Writes the files that the options name. A file that cannot be written later does not end the search.
+    """Writes the files that the options name; raises InputError if one cannot be written when the run begins.
 
-    Raise InputError if one of the files cannot be written when the run begins.
+    A file that cannot be written later does not end the search.
     """
 
     def __init__(self, options: Options, checkpoint: CheckpointFile | None = None) -> None:

@@ -51,18 +51,9 @@ _OWN = {
 class Setting:
     """One combination of values.
 
-    Attributes
-    ----------
-    p : float or None
-        The value of p; None if the grid does not choose p, or the score does not take it.
-    discretisation : Discretisation or None
-        How continuous features are cut; None for the table's own way.
-    options : mapping from str
-        The values other than p and max_parents, by the names of the command line, JSON-safe.
-    parameters : str
-        A name in `milpbn.network.parameters.method.METHODS`: the trial compares all values of this method.
-    missing : {'drop', 'state'} or None
-        What happens to missing values in training; None for what the table does.
+    `p` is None if the grid does not choose it, or the score does not take it; `discretisation` and `missing` are None
+    for the table's own way. `options` has the values other than p and max_parents, by the names of the command line, as
+    JSON values. The trial compares all values of the method `parameters` (`milpbn.network.parameters.method.METHODS`).
     """
 
     score: Score

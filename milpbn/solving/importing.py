@@ -45,8 +45,8 @@ def import_solution(
         Solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK.
     model : path, optional
         The exported model; by default the sidecar is found by the solution's name.
-    data : Dataset, Table, or anything `read_table` reads, optional
-        The training data; by default they are read again as at the export.
+    data : optional
+        The training data, as for `solve`; by default they are read again as at the export.
     bound : float, optional
         The bound that the solver printed, in the solver's sign, if the file has none.
     gap_rel : float, optional
@@ -115,10 +115,7 @@ def import_solution(
 
 
 def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return the files that belong to a solution: the sidecar of its model, and the model itself.
-
-    Raise InputError if the solution or its sidecar does not exist.
-    """
+    """Return sidecar and model of a solution; raise InputError if the solution or the sidecar does not exist."""
     path = Path(solution)
     if not path.is_file():
         raise InputError(f"There is no solution file {str(path)!r}.")

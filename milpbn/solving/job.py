@@ -20,18 +20,9 @@ from milpbn.util.clock import PARAMETERS_SHARE
 class Job:
     """One search for the best structure of a problem.
 
-    Attributes
-    ----------
-    problem : Problem
-        What to maximise, with its coefficients; or, if there are `steps`, the same over fewer parent sets.
-    version : str
-        Return value of `Engine.version`.
-    budget : Budget
-        Time and memory of the whole run.
-    described : mapping
-        What `milpbn.solving.checkpoint.describe` returned; empty without a checkpoint.
-    earlier : SavedSearch or None
-        The run from which this one goes on; None to begin anew.
+    If there are `steps`, the problem is over fewer parent sets, and they enlarge it to the one that is maximised.
+    `version` is what `Engine.version` returned, and `described` what `milpbn.solving.checkpoint.describe` did (empty
+    without a checkpoint). `budget` is that of the whole run; `earlier` is a run from which this one goes on.
     """
 
     problem: Problem

@@ -20,10 +20,6 @@ class Question:
     ----------
     data : Dataset, Table, or anything `read_table` reads
         Training data; if a table has a split, its training rows are used.
-    score : Score
-        What to maximise.
-    constraints : Constraints or None
-        What the structure has to obey.
     scope : Subset, Screen or None
         The part of the problem that is searched; None for the whole.
     """
@@ -65,13 +61,7 @@ class Question:
         return self.scope.k if isinstance(self.scope, Screen) else None
 
     def require_listable(self, n_best: int) -> None:
-        """Refuse a list of the K best structures where only a part of the problem is searched.
-
-        Raises
-        ------
-        InputError
-            In a sentence that names both options.
-        """
+        """Refuse a list of the K best structures where only a part of the problem is searched, with an InputError."""
         if n_best > 1 and self.scope is not None:
             option = "--subset (subset)" if self.subset is not None else "--screen (screen)"
             raise InputError(

@@ -45,16 +45,9 @@ class Recipe:
     ) -> tuple[Grid, Options]:
         """Return the grid and the options of a selection by this recipe. What the user has given wins.
 
-        Parameters
-        ----------
-        options : Options
-            Those of the user. Parameters without values, such as ``ml`` or ``cll``, take the place of the recipe's in
-            the grid; those with values are fitted after the final search only. Without a time limit the options get
-            the recipe's.
-        given : collection of str
-            Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values.
-        by : {'accuracy', 'log-loss'}, optional
-            What decides; by default what the recipe says.
+        Parameters without values, such as ``ml`` or ``cll``, take the place of the recipe's in the grid; those with
+        values are fitted after the final search only. Without a time limit the options get the recipe's. `given` has
+        attributes of `Score`, ``discretise`` or ``missing`` for which the user has given single values.
         """
         if options.time_limit is None:
             options = replace(options, time_limit=self.time_limit)
@@ -92,10 +85,7 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return a recipe by its name.
-
-    Raise InputError if there is none.
-    """
+    """Return a recipe by its name; raise InputError if there is none."""
     if name not in RECIPES:
         raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")
     return RECIPES[name]
@@ -103,20 +93,11 @@ def find_recipe(name: str) -> Recipe:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user wants validation to choose, before the final search.
+    """What a user wants validation to choose; not both a grid and a recipe, nor an average of nothing that is chosen.
 
-    Raise InputError if there is both a grid and a recipe, or an average of nothing that is chosen.
-
-    Attributes
-    ----------
-    p, max_parents : bool
-        Whether to choose them from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
-    grid : str or None
-        See `Grid.parse`.
-    by : {'accuracy', 'log-loss'} or None
-        What is compared; None for accuracy, or for the criterion of the recipe.
-    average : int or None
-        Number of the best settings whose networks are averaged.
+    With `p` or `max_parents`, they are chosen from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
+    `grid` is as for `Grid.parse`. `by`, accuracy or log-loss, is what is compared; without it, accuracy or the
+    criterion of the recipe. `average` is the number of the best settings whose networks are averaged.
     """
 
     p: bool = False

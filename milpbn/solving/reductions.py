@@ -1,6 +1,6 @@
 """Smaller problems that are searched in place of the one that is asked, and what their results claim of it.
 
-`Reduction.apply` makes the problem and the steps that enlarge it; `invert` turns its result back. Some reductions lose
+`apply` makes the problem and the steps that enlarge it; `invert` turns its result back. Some reductions lose
 nothing, and need no way back: identical samples are merged (`Dataset.merged`), class-free parent sets are left out
 (`milpbn.problem.class_free`), parent sets are fixed to 0 (`milpbn.engine.reduction`).
 """
@@ -8,7 +8,6 @@ nothing, and need no way back: identical samples are merged (`Dataset.merged`), 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -120,40 +119,28 @@ class Reduced(NamedTuple):
     steps: tuple[Enlargement, ...] = ()
 
 
-class Reduction(ABC):
-    """A way to search a smaller problem in place of the one that is asked."""
-
-    @abstractmethod
-    def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
-        """Return the smaller problem, or that of an earlier run that goes on.
-
-        Raise InputError if no problem can be built. Raise NoIncumbentError if the budget is used up.
-        """
-
-    @staticmethod
-    def invert(problem: Problem, result: Result) -> Result:
-        """Return the result of the smaller problem as one of the problem that is asked."""
-        return result
-
-
-class SmallSetsFirst(Reduction):
+class SmallSetsFirst:
     """All parent sets in the end. Where their tables take long, smaller ones come first.
 
     If the time limit comes before the last problem is built, the bound is `loose_bound`, which needs no coefficients.
+    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum.
     """
 
-    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
-        """Return the weights of the samples' margins if they are not those of the data."""
-        return None
+    def __init__(self, subset: Subset | None = None) -> None:
+        self._subset = subset
 
     def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
-        """Return the problem over all parent sets, or over the small ones with steps to larger ones."""
+        """Return the problem over all parent sets, or over the small ones with steps to larger ones.
+
+        An earlier run goes on with its own problem. Raise InputError if no problem can be built, and NoIncumbentError
+        if the budget is used up.
+        """
         samples, (rules, admitted) = stated.samples, stated.resolved
         # The whole problem is checked before a search over a part of it begins.
         require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp)
         weights = None if earlier is None else earlier.sample_weights
-        if weights is None:
-            weights = self.weights(samples, stated.score)
+        if weights is None and self._subset is not None:
+            weights = self._subset.weights(samples, stated.score)
         at_once = SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT
         total = sum(own.count(samples.n_features) for own in admitted)
         n_samples = max(LOCAL_SCORE if stated.score.kind.has_local_terms else 1, samples.n_samples)
@@ -178,17 +165,6 @@ class SmallSetsFirst(Reduction):
 
         return Reduced(problem, tuple(map(larger, [*sizes[1:], None])))
 
-
-class SubsetOfSamples(SmallSetsFirst):
-    """The margins are summed over representative samples only; score and bound are those of this sum."""
-
-    def __init__(self, subset: Subset) -> None:
-        self._subset = subset
-
-    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
-        """Return the weights of the representative samples; see `Subset.weights`."""
-        return self._subset.weights(samples, score)
-
     @staticmethod
     def invert(problem: Problem, result: Result) -> Result:
         """Move the numbers over the subset to `Result.subset`; score the structure on all samples."""
@@ -206,7 +182,7 @@ class SubsetOfSamples(SmallSetsFirst):
         return replace(_unproved(result), objective=objective, subset=subset)
 
 
-class BestParentSets(Reduction):
+class BestParentSets:
     """The k best parent sets of every variable only; the bound holds for structures of these."""
 
     def __init__(self, screen: Screen) -> None:
@@ -245,18 +221,18 @@ class BestParentSets(Reduction):
         return replace(_unproved(result), screened=claim)
 
 
-def reduction(stated: Statement, scope: Subset | Screen | None) -> Reduction:
+def reduction(stated: Statement, scope: Subset | Screen | None) -> SmallSetsFirst | BestParentSets:
     """Return how the scope of a question is searched."""
     if isinstance(scope, Screen) and (best := BestParentSets(scope)).accepts(stated):
         return best
-    return SubsetOfSamples(scope) if isinstance(scope, Subset) else SmallSetsFirst()
+    return SmallSetsFirst(scope if isinstance(scope, Subset) else None)
 
 
 def of_whole_problem(problem: Problem, result: Result) -> Result:
     """Return a result that claims nothing about all data and all parent sets that holds for some of them only."""
     if problem.screened is not None:
         return BestParentSets.invert(problem, result)
-    return result if problem.subset_weights is None else SubsetOfSamples.invert(problem, result)
+    return result if problem.subset_weights is None else SmallSetsFirst.invert(problem, result)
 
 
 def only_small(steps: Sequence[Enlargement], problem: Problem, limit: Limit | None) -> list[str]:

@@ -127,10 +127,7 @@ class Listing:
 
 
 class Report:
-    """Shows and saves the state of a session.
-
-    Raise InputError if one of the files cannot be written.
-    """
+    """Shows and saves the state of a session; raises InputError if one of the files cannot be written."""
 
     def __init__(self, job: Job, session: Session) -> None:
         self._job, self._session = job, session

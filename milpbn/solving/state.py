@@ -41,18 +41,10 @@ ROUNDING = 1e-12
 class Products:
     """What the stages of a run have produced so far.
 
-    Attributes
-    ----------
-    problem : Problem
-        What is maximised; before the full problem is built, the same over small parent sets.
-    reduced : Problem
-        The same problem without the parent sets that reduced-cost fixing has excluded.
-    search : callable or None
-        Returns the state of the engine's search, from which another run can go on; None while there is none.
-    coefficient_seconds, model_seconds : float
-        Seconds for data and coefficients, and seconds to build the MILP.
-    shared, span : float
-        What a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
+    Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
+    parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
+    another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
+    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
     """
 
     problem: Problem
@@ -210,13 +202,7 @@ class Session:
             self.changed.set()
 
     def scored(self, structure: Structure, source: str) -> tuple[float, float]:
-        """Return the score of a structure from the data and its rounding error, checked as `offer` checks it.
-
-        Raises
-        ------
-        SolverError
-            As for `offer`.
-        """
+        """Return the score of a structure from the data and its rounding error, checked as `offer` checks it."""
         return self._from_data(structure, self._by_coefficients(structure, source), source)
 
     def _by_coefficients(self, structure: Structure, source: str) -> float:
@@ -302,12 +288,8 @@ class Session:
         Ctrl-C stops the run; a second Ctrl-C ends the waiting at once. `tick` is called a few times per second, and
         whenever something changed. `version` says in an error message what works there.
 
-        What the work raises becomes the outcome, a stop or the error of the session.
-
-        Raises
-        ------
-        MilpbnError
-            Other than a SolverError.
+        What the work raises becomes the outcome, a stop or the error of the session, but for a MilpbnError that is no
+        SolverError.
         """
 
         def guarded() -> None:

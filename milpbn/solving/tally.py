@@ -56,17 +56,10 @@ class Sums:
 class Tally:
     """Validation results of one setting, summed over the splits so far.
 
-    Attributes
-    ----------
-    by_parameters : dict
-        Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
-    total, rows, weighted : float, int, bool
-        Weight and number of the held-out rows of all splits, and whether their weights differ.
-    proved, starved, arcless, splits : int
-        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time; in
-        which the structure has no arcs; all splits so far.
-    incumbent : Structure or None
-        The structure that the last split gave.
+    Results are kept by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
+    `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ. In so
+    many splits the structure was `proved` optimal, has no arcs (`arcless`), or the search ended at its start for lack
+    of time (`starved`). The last split gave the `incumbent`.
     """
 
     setting: Setting

@@ -51,16 +51,9 @@ SEARCH_SHARE = 0.5
 class Choosing:
     """A selection: what validation chooses from, and how it searches. It is made once, and passed on.
 
-    Attributes
-    ----------
-    question : Question
-        The data, as `source_of` returns them; cuts and states of a table are learnt on the training rows of each split.
-        The options of the score are replaced. A subset is for the searches on all training rows only, a screening for
-        every search.
-    options : Options
-        How to search. The trials take half of its time limit.
-    trial_seconds : float
-        Limit of each trial if the options have no time limit.
+    The data are those that `source_of` returned; cuts and states of a table are learnt on the training rows of each
+    split. The options of the score are replaced. A subset is for the searches on all training rows only, a screening
+    for every search. The trials take half of a time limit; without one, each takes at most `trial_seconds`.
     """
 
     question: Question

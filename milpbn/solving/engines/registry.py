@@ -57,10 +57,7 @@ def without_root(engine: Engine) -> Engine:
 def check_engine(engine: Engine, options: Options, score: Score) -> None:
     """Refuse options and scores that the engine's capabilities exclude, and options that its solver does not take.
 
-    Raises
-    ------
-    InputError
-        The sentence says what to do instead.
+    The sentence of the InputError says what to do instead.
     """
     name, can = engine.name, engine.capabilities
     # Options that concern a MILP or its solver only, in their spelling on the command line.
