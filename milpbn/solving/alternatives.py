@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.data.dataset import Dataset
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
@@ -16,6 +15,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.question import Question
 
 #: An arc by the names of parent and child.
 Arc = tuple[str, str]
@@ -57,9 +57,7 @@ class Neighbour:
         }
 
 
-def near_optimal(
-    data: Dataset, structure: Structure, score: Score, constraints: Constraints | None = None, most: int = 10
-) -> tuple[Neighbour, ...]:
+def near_optimal(question: Question, structure: Structure, most: int = 10) -> tuple[Neighbour, ...]:
     """Return the best structures that differ by one change: one parent set, or the direction of one arc.
 
     A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
@@ -70,9 +68,8 @@ def near_optimal(
     The structure, usually an optimum, has to obey the constraints. The smallest loss comes first. Scores may tie: an
     optimum need not be the only one. Raise InputError as `build_problem` and `rescore` do.
     """
-    data = data.merged
-    asked = Constraints() if constraints is None else constraints
-    score = settled(score, asked, data.total_weight, listed=True)
+    data, asked = question.data.merged, question.constraints or Constraints()
+    score = settled(question.score, asked, data.total_weight, listed=True)
     rules = combine(atoms(asked, data.names))
     changed: list[dict[ParentSet, Structure]] = []
     for i, parents in enumerate(structure.parents):

@@ -21,8 +21,6 @@ from milpbn.util.clock import Pause
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
-
-
 #: A result, and the arrays of its proof, or None without a proof.
 ResultAndProof = tuple[Result, dict[str, Any] | None]
 

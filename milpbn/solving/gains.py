@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -44,30 +43,22 @@ class FeatureGain:
 
 
 def feature_gains(
-    data: Dataset,
+    question: Question,
     structure: Structure,
-    score: Score,
-    constraints: Constraints | None = None,
+    options: Options,
     *,
     seconds: float = 0.0,
-    threads: int | None = None,
-    interrupted: Callable[[], bool] | None = None,
     bound: float | None = None,
 ) -> tuple[FeatureGain, ...]:
-    """Return what every feature with arcs is worth to a structure's score, the most valuable first.
+    """Return what every feature with arcs is worth to a structure's score on a dataset, the most valuable first.
 
-    Parameters
-    ----------
-    seconds : float
-        Wall-clock limit of all searches for the best structures without a feature; each gets an equal share of what is
-        left. With 0 there are no searches. A search without a proof still gives valid bounds.
-    bound : float, optional
-        Upper bound on the score of every structure that obeys the constraints. It holds without a feature, too, and is
-        used where a search ends with a worse one.
+    All searches for the best structures without a feature take at most so many `seconds`, wall-clock; each gets an
+    equal share of what is left. With 0 there are none. A search without a proof still gives valid bounds. The upper
+    `bound` on the score of every structure holds without a feature, too, and is used where a search ends with a worse
+    one.
     """
-    data = data.merged
-    asked = Constraints() if constraints is None else constraints
-    own = rescore(data, structure, score, asked)
+    data, score, asked = question.data.merged, question.score, question.constraints or Constraints()
+    question, own = Question(data, score, asked), rescore(data, structure, score, asked)
     used = sorted({i for arc in structure.arcs for i in arc} - {data.n_variables - 1})
     found = []
     for i in used:
@@ -75,13 +66,11 @@ def feature_gains(
         found.append((i, left, own - rescore(data, left, score, asked)))
     found.sort(key=lambda item: -item[2])
     budget, gains = Budget(seconds), []
-    options = Options(threads=threads, verbose=False, interrupted=interrupted)
+    interrupted = options.interrupted or (lambda: False)
     for position, (i, left, gain) in enumerate(found):
         share = budget.left() / (len(found) - position)
         bounds: tuple[float | None, float | None] = (None, None)
-        stopped = interrupted is not None and interrupted()
-        if seconds > 0 and share > 0 and not stopped:
-            question = Question(data, score, asked)
+        if seconds > 0 and share > 0 and not interrupted():
             bounds = _irreplaceable(question, replace(options, start=left, time_limit=share), i, own, bound)
         gains.append(FeatureGain(data.names[i], gain, *bounds))
     return tuple(gains)

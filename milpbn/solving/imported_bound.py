@@ -43,15 +43,10 @@ class ImportedSolution:
     def bound(self, given: float | None, gap: float | None) -> tuple[float, BoundSource, str | None]:
         """Return the bound of the solution, its source, and a note for the user or None.
 
-        Raise InputError if the objective of the file is not the score of its structure, if the bound is not finite, or
-        below the structure's score, if a brief search finds a structure above it, or if the gap is of no use.
-
-        Parameters
-        ----------
-        given : float or None
-            A bound from the user, in the sign of the file's objective.
-        gap : float or None
-            The relative gap at which the solver was told to stop, from the user.
+        From the user come the bound that is `given`, in the sign of the file's objective, and the relative `gap` at
+        which the solver was told to stop. Raise InputError if the objective of the file is not the score of its
+        structure, if the bound is not finite, or below the structure's score, if a brief search finds a structure above
+        it, or if the gap is of no use.
         """
         self._check_objective()
         bound, source, note = self._stated(given, gap, self._own())

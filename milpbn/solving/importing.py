@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.claims.gap import is_optimal, solver_tolerance, tolerance_of
+from milpbn.claims.gap import is_optimal, solver_tolerance
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset, read_table
@@ -56,9 +56,8 @@ def import_solution(
     Returns
     -------
     Result
-        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), or the
-        project's own (the root bound of the export, else the trivial bound) if that is smaller or the only one. For a
-        subset, score and bound are in `Result.subset`.
+        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), or the own one
+        (root bound of the export, else trivial bound) if that is smaller or the only one; see `subset` for a subset.
 
     Raises
     ------
@@ -72,8 +71,7 @@ def import_solution(
         If the file has no bound and none is given, or a bound rests on the file's status. The warning says which
         bound is used; it is in the result's notes as well.
     """
-    started = time.monotonic()
-    path = Path(solution)
+    started, path = time.monotonic(), Path(solution)
     where = f"The solution {str(path)!r}"
     sidecar = Sidecar.load(_find_sidecar(path, None if model is None else Path(model)))
     parsed = read_solution(path)
@@ -88,9 +86,8 @@ def import_solution(
     best, source, note = imported.bound(bound, gap_rel)
     if note is not None:
         warn(note, BoundWarning)
-    tolerance = tolerance_of(problem.score_error)
-    if source is BoundSource.SOLVER:
-        tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, sidecar.span)
+    span = sidecar.span if source is BoundSource.SOLVER else 0.0
+    tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, span)
     optimal, seconds = is_optimal(objective, best, error, tolerance), time.monotonic() - started
     result = Result(
         data=DataSummary.of(dataset),

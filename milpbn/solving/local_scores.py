@@ -28,7 +28,7 @@ from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.files import RunFiles
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
-from milpbn.solving.progress import Progress, show_gap, show_number, structure_lines, wants_progress
+from milpbn.solving.progress import Progress, number_lines, structure_lines, wants_progress
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
@@ -252,15 +252,12 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
 
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
-    gap, limit = result.gap, result.limit
+    limit, source = result.limit, f"{'the file says ' if read else ''}{BoundSource.SOLVER}"
     lines = [
         f"data       {result.name}: local scores of {result.parent_sets} parent sets of {result.variables} variables",
         f"backend    {result.backend.version}",
         f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
-        f"incumbent  {show_number(result.objective)}",
-        f"bound      {show_number(result.bound)}"
-        + ("" if result.bound is None else f"  ({'the file says ' if read else ''}{BoundSource.SOLVER})"),
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+        *number_lines(result.objective, result.bound, "" if result.bound is None else source),
         f"seconds    {result.seconds:.2f}",
     ]
     if result.structure is not None:

@@ -187,10 +187,10 @@ def takes(keywords: type, **changed: Any) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         own = signature(function)
         named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        for one in signature(Options).parameters.values():
-            if one.name in keywords.__annotations__:
-                default = None if one.name == "solver_options" else one.default
-                named.append(one.replace(default=changed.get(one.name, default)))
+        defaults = {"solver_options": None, **changed}
+        for name, one in signature(Options).parameters.items():
+            if name in keywords.__annotations__:
+                named.append(one.replace(default=defaults.get(name, one.default)))
         shown = own.replace(parameters=named)
 
         @wraps(function)

@@ -32,9 +32,9 @@ def wants_progress(verbose: bool | None) -> bool:
     return in_notebook() or sys.stderr.isatty()
 
 
-def show_number(value: float | None, digits: int = 6) -> str:
-    """Return a score as text: with a fixed number of digits, or a dash if it is unknown."""
-    return "-" if value is None else f"{value:.{digits}f}"
+def show_number(value: float | None) -> str:
+    """Return a score as text: with six digits, or a dash if it is unknown."""
+    return "-" if value is None else f"{value:.6f}"
 
 
 def show_gap(value: float | None) -> str:
@@ -111,12 +111,12 @@ def scope_lines(result: Result) -> list[str]:
     return lines if of is None else [*lines, kept_line(of.n_kept, of.total)]
 
 
-def number_lines(objective: float | None, bound: float | None) -> list[str]:
-    """Return incumbent, bound and gap, one line each."""
+def number_lines(objective: float | None, bound: float | None, source: str = "") -> list[str]:
+    """Return incumbent, bound with its source, and gap, one line each."""
     gap = Gap.between(objective, bound)
     return [
         f"incumbent  {show_number(objective)}",
-        f"bound      {show_number(bound)}",
+        f"bound      {show_number(bound)}{source and f'  ({source})'}",
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
     ]
 
