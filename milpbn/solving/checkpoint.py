@@ -96,7 +96,7 @@ class SavedSearch(NamedTuple):
 
 def describe(question: Question, options: Options) -> dict[str, Any]:
     """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
-    described = {
+    described: dict[str, Any] = {
         "data": question.data.sha256,
         "score": question.score.to_dict(),
         "constraints": (question.constraints or Constraints()).to_dict(),
@@ -109,8 +109,7 @@ def describe(question: Question, options: Options) -> dict[str, Any]:
             "reduce": options.reduce,
         },
     }
-    same: dict[str, Any] = json.loads(json.dumps(described))
-    return same
+    return dict(json.loads(json.dumps(described)))
 
 
 def read_saved_search(

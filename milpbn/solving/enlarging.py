@@ -21,7 +21,7 @@ from milpbn.problem.problem import Problem, build_problem, require_usable
 from milpbn.problem.ranking import Ranking, best_sets, criterion
 from milpbn.problem.screening import Screened
 from milpbn.solving.options import Options
-from milpbn.solving.state import BRIEF_SECONDS, Session, SessionEvents
+from milpbn.solving.state import BRIEF_SECONDS, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
 from milpbn.util.budget import Budget
@@ -194,16 +194,10 @@ def _point(
         return eta, None
     stages.enter("bound over small parent sets")
     root = Root(problem, structure, threads=threads)
-    root.run(structure, _SmallEvents(session, "screening", session.bound_source, budget), reduce=False)
+    # The bound does not hold for all structures.
+    root.run(structure, session.events("screening", None, budget), reduce=False)
     if root.weights is None:
         return eta, None
     eta = np.zeros_like(eta)
     eta[root.weights.parent_sets] = root.weights.eta
     return eta, root.weights.temperature
-
-
-class _SmallEvents(SessionEvents):
-    """The events of the bound over the small parent sets, which does not hold for all structures."""
-
-    def bound(self, value: float) -> None:
-        """Leave the bound out of the run: it does not hold for all structures."""

@@ -126,10 +126,6 @@ def export_model(
     scripts : sequence of str
         Python packages of solvers (`milpbn.milp.files.scripts.PACKAGES`) for which a script is written as well.
 
-    Returns
-    -------
-    Export
-
     Raises
     ------
     InputError

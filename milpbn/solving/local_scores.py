@@ -97,10 +97,6 @@ def solve_local_scores(
         How to search; see `milpbn.solving.options.Options`. The backend is a MILP solver; ``auto`` is HiGHS. The start
         is a structure over the variables of the file, in its order. ``output`` gets what `LocalResult.to_dict` returns.
 
-    Returns
-    -------
-    LocalResult
-
     Raises
     ------
     InputError

@@ -137,9 +137,7 @@ class Options(DeclaredOptions):
     @property
     def n_threads(self) -> int:
         """Threads to use."""
-        if self.threads is not None:
-            return self.threads
-        return all_cores()
+        return all_cores() if self.threads is None else self.threads
 
 
 class LocalOptionKeywords(TypedDict, total=False):

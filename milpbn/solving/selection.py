@@ -63,10 +63,6 @@ def select(
         Values of max_parents.
     **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
-
-    Returns
-    -------
-    Selection
     """
     question, grid = Question.of(data, score, constraints), Grid(p_values, max_parents_values)
     return choose(question, Options(**options), grid, started=started)

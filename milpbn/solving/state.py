@@ -127,12 +127,12 @@ class Session:
     def events(
         self,
         source: str,
-        bound_source: BoundSource = BoundSource.CERTIFIED,
+        bound_source: BoundSource | None = BoundSource.CERTIFIED,
         budget: Budget | None = None,
     ) -> SessionEvents:
         """Return the `Events` of a stage or an engine, which report to this session under its name.
 
-        Its budget is by default that of the run.
+        Without a source of bounds, these are left out of the run. The budget is by default that of the run.
         """
         return SessionEvents(self, source, bound_source, budget or self.budget)
 
@@ -380,7 +380,9 @@ class Session:
 class SessionEvents:
     """The `Events` of one stage or engine: its reports go to the session under its name."""
 
-    def __init__(self, session: Session, source: str, bound_source: BoundSource, budget: Budget) -> None:
+    def __init__(
+        self, session: Session, source: str, bound_source: BoundSource | None, budget: Budget
+    ) -> None:
         self._session, self._source, self._bound_source = session, source, bound_source
         self.stopping, self.nodes = budget.over, session.nodes
 
@@ -390,7 +392,8 @@ class SessionEvents:
 
     def bound(self, value: float) -> None:
         """Report an upper bound on the score of every structure."""
-        self._session.bound(value, self._bound_source)
+        if self._bound_source is not None:
+            self._session.bound(value, self._bound_source)
 
     def formulated(self, shared: float, span: float) -> None:
         """Report what the tolerances of the MILP solver are relative to."""

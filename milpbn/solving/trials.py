@@ -20,7 +20,6 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem, checked_constraints, usable_sets
-from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.solving.api import maximise
 from milpbn.solving.engines.registry import checked_engine
@@ -177,7 +176,10 @@ class Trials:
                 # Refuse a problem that is too large before the first trial, not after the small ones.
                 for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
                 usable_sets(train.merged, largest, self._choosing.question.constraints, for_milp=for_milp)
-            for _, group in groupby(same_data, key=lambda k: _without_p(self._settings[k])):
+            # The coefficients do not depend on p.
+            for _, group in groupby(
+                same_data, key=lambda k: replace(self._settings[k].score, gamma=None, p=None)
+            ):
                 self._try(list(group), train, held_out)
 
     def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
@@ -265,8 +267,3 @@ class Trials:
             f"{seconds:8.1f}s  selection: {tally.setting.describe()}: {weighted}accuracy "
             f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}, {self._waiting} trials to go"
         )
-
-
-def _without_p(setting: Setting) -> Score:
-    """Return the score of a setting without p, which the coefficients do not depend on."""
-    return setting.score if setting.p is None else replace(setting.score, gamma=None, p=None)
