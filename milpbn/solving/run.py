@@ -60,13 +60,11 @@ def run(job: Job) -> Result:
     if options.certificate is not None:
         proof = (None if earlier is None else earlier.proof) or Proof()
         proof.sample_weights = job.problem.subset_weights
-    session.produce(
-        proof=proof,
-        coefficient_seconds=time.monotonic()
-        - job.budget.began
-        + (earlier.coefficient_seconds if earlier else 0.0),
-        model_seconds=earlier.model_seconds if earlier else 0.0,
+    coefficients, model = (
+        (0.0, 0.0) if earlier is None else (earlier.coefficient_seconds, earlier.model_seconds)
     )
+    coefficients += time.monotonic() - job.budget.began
+    session.produce(proof=proof, coefficient_seconds=coefficients, model_seconds=model)
     report = Report(job, session)
     try:
         try:
