@@ -13,8 +13,8 @@ from milpbn.heuristics.starts import plain_starts
 from milpbn.milp.files.sidecar import Sidecar
 from milpbn.milp.files.solution import Solution
 from milpbn.network.structure import Structure
+from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import Problem
-from milpbn.problem.trivial_bound import trivial_bound
 from milpbn.solving.warm_up import warm_up
 
 #: Seconds that the search for a structure above a solver's bound may take.

@@ -20,7 +20,6 @@ from milpbn.errors import BoundWarning, InputError, warn
 from milpbn.milp.files.sidecar import Sidecar, sidecar_path
 from milpbn.milp.files.solution_files import read_solution
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.solving.api import training_data
 from milpbn.solving.imported_bound import ImportedSolution

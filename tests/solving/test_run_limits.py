@@ -29,7 +29,6 @@ from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving import api, progress
 from milpbn.solving import reductions as solving
 from milpbn.solving.selection import select
