@@ -37,7 +37,7 @@ def page(result: str, data: str | None, classifier: str | None, output: str, tab
     from milpbn.claims.result import Result
     from milpbn.network import Classifier, load_any_classifier
     from milpbn.report import report_page
-    from milpbn.solving.arc_losses import arc_losses
+    from milpbn.solving.gains import arc_losses
     from milpbn.util import stages
 
     values = Result.read(result)

@@ -126,7 +126,7 @@ def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
 def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
     from milpbn.claims.result import Result
     from milpbn.plotting import draw_result, draw_structure, draw_trace
-    from milpbn.solving.arc_losses import arc_losses
+    from milpbn.solving.gains import arc_losses
     from milpbn.util import stages
 
     target = table.settings.get("target")

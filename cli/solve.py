@@ -119,8 +119,8 @@ def solve(
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
     from milpbn.solving.api import maximise
-    from milpbn.solving.choices import Choices
     from milpbn.solving.question import Question
+    from milpbn.solving.recipes import Choices
     from milpbn.solving.selection import maximise_selected
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)

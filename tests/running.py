@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import oracle
 import pytest
 
 from milpbn.claims.reasons import BoundSource
+from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
@@ -137,6 +138,22 @@ def run(
     if session.error is not None:
         raise session.error
     return session, outcome
+
+
+def check_trace(result: Result, best: float) -> None:
+    """Incumbent <= optimum <= bound at every point; the incumbent never falls, the bound never rises."""
+    tiny = 1e-9 * max(1.0, abs(best))
+    assert result.trace
+    for t, z, b in result.trace:
+        assert 0 <= t <= result.seconds.total
+        assert z is None or z <= best + tiny
+        assert b is None or b >= best - tiny
+        assert z is None or b is None or z <= b
+    for (t, z, b), (later, higher, lower) in pairwise(result.trace):
+        assert t <= later
+        assert z is None or z <= higher
+        assert b is None or lower <= b
+    assert result.trace[-1][1:] == (result.objective, result.bound)
 
 
 #: Optima by problem. Many tests solve one problem in several ways.

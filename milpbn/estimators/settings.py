@@ -10,9 +10,9 @@ from milpbn.errors import InputError
 from milpbn.estimators.base import SELECT
 from milpbn.estimators.inputs import seed, threads
 from milpbn.problem.scores.spec import Score
-from milpbn.solving.choices import Choices
 from milpbn.solving.grid import DISCRETISE, MISSING
 from milpbn.solving.options import Options
+from milpbn.solving.recipes import Choices
 
 #: The options of `Score` and of `Options` that parameters of another name set. In scikit-learn `score` is a method, and
 #: `warm_start` and `n_jobs` have fixed meanings.

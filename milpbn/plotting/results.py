@@ -32,7 +32,7 @@ def draw_structure(
     structure : Structure
         Any acyclic structure.
     losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc, in nats (`milpbn.solving.arc_losses.arc_losses`).
+        What the score loses without each arc, in nats (`milpbn.solving.gains.arc_losses`).
     proved : ProvedArcs, optional
         Arcs that every optimum has; others are dashed.
     title : str, optional

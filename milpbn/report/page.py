@@ -62,7 +62,7 @@ def report_page(
     train, test : Dataset, optional
         Training and test rows, encoded with the classifier's variables.
     losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc (`milpbn.solving.arc_losses.arc_losses`).
+        What the score loses without each arc (`milpbn.solving.gains.arc_losses`).
     version : str, optional
         Version of milpbn that found the result, if it is known.
     request : DataRequest, optional

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.data.dataset import Dataset
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
@@ -16,6 +15,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.question import Question
 
 #: An arc by the names of parent and child.
 Arc = tuple[str, str]
@@ -29,12 +29,8 @@ class Neighbour:
     ----------
     added, removed : tuple of (parent, child)
         The arcs that only this structure has, and those that only the other one has.
-    objective : float
-        Its score in nats, computed from the data.
-    loss : float
-        The other structure's score minus this one, in nats; negative if this one is better.
-    structure : Structure
-        The whole structure.
+    objective, loss : float
+        Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
     """
 
     added: tuple[Arc, ...]
@@ -61,9 +57,7 @@ class Neighbour:
         }
 
 
-def near_optimal(
-    data: Dataset, structure: Structure, score: Score, constraints: Constraints | None = None, most: int = 10
-) -> tuple[Neighbour, ...]:
+def near_optimal(question: Question, structure: Structure, most: int = 10) -> tuple[Neighbour, ...]:
     """Return the best structures that differ by one change: one parent set, or the direction of one arc.
 
     A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
@@ -71,44 +65,26 @@ def near_optimal(
     the data. They are among the structures that the score is about (`milpbn.problem.class_free.among`). Arcs from and
     to features with one state are not added: they change no prediction.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    structure : Structure
-        The structure to change, usually an optimum; it obeys the constraints.
-    score : Score
-        The score.
-    constraints : Constraints, optional
-        What structures have to obey.
-    most : int
-        Number of alternatives.
-
-    Returns
-    -------
-    tuple of Neighbour
-        The smallest loss first. Scores may tie: an optimum need not be the only one.
-
-    Raises
-    ------
-    InputError
-        As for `build_problem` and `rescore`.
+    The structure, usually an optimum, has to obey the constraints. The smallest loss comes first. Scores may tie: an
+    optimum need not be the only one. Raise InputError as `build_problem` and `rescore` do.
     """
-    data = data.merged
-    asked = Constraints() if constraints is None else constraints
-    score = settled(score, asked, data.total_weight, listed=True)
+    data, asked = question.data.merged, question.constraints or Constraints()
+    score = settled(question.score, asked, data.total_weight, listed=True)
     rules = combine(atoms(asked, data.names))
-    sets: list[tuple[ParentSet, ...]] = []
+    changed: list[dict[ParentSet, Structure]] = []
     for i, parents in enumerate(structure.parents):
-        near = _neighbours(i, parents, data.n_states.tolist())
-        sets.append((parents, *(s for s in near if _changed(structure, {i: s}, score, asked))))
+        near = {
+            s: _changed(structure, {i: s}, score, asked)
+            for s in _neighbours(i, parents, data.n_states.tolist())
+        }
+        changed.append({s: other for s, other in near.items() if other is not None})
+    sets = [(parents, *others) for parents, others in zip(structure.parents, changed, strict=True)]
     candidates = Candidates(data.names, tuple(sets))
     problem = build_problem(data, score, asked, merge=False, for_milp=False, listed=(rules, candidates))
     search = LocalSearch(problem, structure)
     scored: list[tuple[float, Structure]] = []
-    for i, others in enumerate(sets):
-        for value, parents in list(zip(search.scores(i).tolist(), others, strict=True))[1:]:
-            scored.append((value, _with(structure, {i: parents})))
+    for i, others in enumerate(changed):
+        scored += zip(search.scores(i).tolist()[1:], others.values(), strict=True)
     for change in _reversals(structure):
         turned = _changed(structure, change, score, asked)
         if turned is not None:
@@ -123,10 +99,8 @@ def near_optimal(
 
 def _alternative(structure: Structure, other: Structure, own: float, value: float) -> Neighbour:
     before, after = ([(s.names[j], s.names[i]) for j, i in s.arcs] for s in (structure, other))
-    added, removed = (
-        tuple(a for a in one if a not in two) for one, two in ((after, before), (before, after))
-    )
-    return Neighbour(added, removed, value, own - value, other)
+    added, removed = (a for a in after if a not in before), (a for a in before if a not in after)
+    return Neighbour(tuple(added), tuple(removed), value, own - value, other)
 
 
 def _neighbours(i: int, parents: ParentSet, n_states: Sequence[int]) -> Iterator[ParentSet]:
@@ -150,23 +124,15 @@ def _reversals(structure: Structure) -> Iterator[dict[int, ParentSet]]:
     """Yield for every arc the parent sets of its two ends once it is reversed."""
     for parent, child in structure.arcs:
         own, above = structure.parents[child], structure.parents[parent]
-        yield {
-            child: tuple(j for j in own if j != parent),
-            parent: tuple(sorted((*above, child))),
-        }
+        yield {child: tuple(j for j in own if j != parent), parent: tuple(sorted((*above, child)))}
 
 
 def _changed(
     structure: Structure, change: dict[int, ParentSet], score: Score, constraints: Constraints
 ) -> Structure | None:
     """Return the structure with other parent sets, or None if it has a cycle or disobeys constraints or limits."""
-    if topological_order([change.get(i, parents) for i, parents in enumerate(structure.parents)]) is None:
+    parents = tuple(change.get(i, own) for i, own in enumerate(structure.parents))
+    if topological_order(parents) is None:
         return None
-    other = _with(structure, change)
+    other = Structure(structure.names, parents)
     return other if objection(other, score, constraints) is None else None
-
-
-def _with(structure: Structure, change: dict[int, ParentSet]) -> Structure:
-    return Structure(
-        structure.names, tuple(change.get(i, parents) for i, parents in enumerate(structure.parents))
-    )

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from milpbn.claims.result import Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.network.cpt import require_states
-from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import Job
-from milpbn.solving.options import Options
+from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.reductions import Statement, reduction
@@ -35,6 +32,7 @@ def training_data(source: Any) -> Dataset:
     return table.dataset("train")
 
 
+@takes(OptionKeywords)
 def solve(
     data: Any,
     score: Score | str = "sm",
@@ -43,32 +41,7 @@ def solve(
     subset: int | None = None,
     screen: int | None = None,
     started: float | None = None,
-    backend: str = "auto",
-    acyclicity: str = "order",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = None,
-    random_state: int = 0,
-    start: Structure | None = None,
-    warm_start: bool = True,
-    root_bound: bool = True,
-    root_only: bool = False,
-    reduce: bool = True,
-    merge: bool = True,
-    n_best: int = 1,
-    solver_options: Mapping[str, str] | None = None,
-    parameters: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    on_change: Callable[[Result], bool | None] | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> Result:
     """Find the structure that maximises a score, and a bound on the score of every structure.
 
@@ -87,9 +60,7 @@ def solve(
         for structures of these only.
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
-    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
-resume, log, verbose, interrupted, on_change
+    **options
         How to search; see `milpbn.solving.options.Options`.
 
     Returns
@@ -113,11 +84,10 @@ resume, log, verbose, interrupted, on_change
     >>> result.reason == "optimal"
     True
     """
-    options = Options.among(locals())
-    question = Question.of(
-        data, score, constraints, subset=subset, screen=screen, random_state=options.random_state
-    )
-    return maximise(question, options, started=started)
+    how = Options(**options)
+    seed = how.random_state
+    question = Question.of(data, score, constraints, subset=subset, screen=screen, random_state=seed)
+    return maximise(question, how, started=started)
 
 
 def maximise(question: Question, options: Options, *, started: float | None = None) -> Result:
@@ -129,24 +99,19 @@ def maximise(question: Question, options: Options, *, started: float | None = No
     with limited(options.memory_limit), stages.shown(budget.began, wanted=shows):
         dataset = budget.before(lambda: training_data(question.data), "the data were read")
         require_states(dataset)
-        listed = options.n_best > 1
-        stated = Statement.of(
-            dataset, question.score, question.constraints, listed=listed, start=options.start
-        )
+        milp = engine.capabilities.milp
+        stated = Statement.of(dataset, question, options, for_milp=milp, budget=budget)
         described: dict[str, Any] = {}
         earlier: SavedSearch | None = None
         if options.checkpoint is not None:
-            described = describe(
-                dataset, stated.score, stated.constraints, options, question.subset, question.screen
-            )
+            settled = replace(question, data=dataset, score=stated.score, constraints=stated.constraints)
+            described = describe(settled, options)
             earlier = read_saved_search(options.checkpoint, options, dataset.names, described)
         if earlier is not None:
             # Without a state of the tree search, the stages before it begin anew from this structure.
             stated = replace(stated, start=earlier.structure)
             if shows:
-                LINE.keep(earlier.describe())
-        milp = engine.capabilities.milp
-        stated = replace(stated, merge=options.merge, for_milp=milp, budget=budget)
+                LINE.keep(f"Going on from the checkpoint {earlier.path!r}, {earlier.state()}.")
         budget.before(lambda: stated.samples, "identical samples were merged")
         problem, steps = reduction(stated, question.scope).apply(stated, earlier)
         options = replace(options, start=stated.start)

@@ -13,9 +13,9 @@ from milpbn.claims.result import Result
 from milpbn.errors import MilpbnError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
-from milpbn.solving.choosing import Choosing
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.tally import Tally
+from milpbn.solving.trials import Choosing
 from milpbn.util import interrupts
 from milpbn.util.progress_line import LINE
 
@@ -30,13 +30,6 @@ def to_average(ranked: Sequence[Tally], most: int) -> list[Tally]:
 
     Settings that differ in nothing but the parameters would give the same structure, and count once. Those that were
     tried on fewer splits than the best fell behind, and do not count.
-
-    Parameters
-    ----------
-    ranked : sequence of Tally
-        All settings, the best first.
-    most : int
-        Largest number of settings.
     """
     different: dict[tuple[Any, ...], Tally] = {}
     for one in ranked:
@@ -51,39 +44,26 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
 
     The result is otherwise that of the first setting. The other searches start from the structures of their trials;
     each has an equal share of the time that is left.
-
-    Parameters
-    ----------
-    result : Result
-        What the search with the first setting found.
-    settings : sequence of Tally
-        What `to_average` returned.
-    choosing : Choosing
-        The selection.
-    interrupted : bool
-        Whether the user has stopped the run.
     """
     if not isinstance(result.classifier, Classifier):
         return result
     options, asked, deadline = choosing.options, choosing.grid.average, choosing.budget.deadline
     began = time.monotonic()
-    members, failures, note = [result.classifier], [], ""
+    members, failures, late = [result.classifier], [], False
     stopped = interrupted or result.limit is Limit.USER
     asks = options.interrupted or (lambda: False)
     with interrupts.deferred():
         for number, tally in enumerate(settings[1:], start=2):
             now = time.monotonic()
             left = NETWORK_SECONDS if deadline is None else (deadline - now) / (len(settings) + 1 - number)
-            stopped = stopped or interrupts.requested() or asks()
-            if stopped or left < LEAST_SECONDS:
-                note = "the run was interrupted" if stopped else "the time limit came before the others"
+            stopped, late = stopped or interrupts.requested() or asks(), left < LEAST_SECONDS
+            if stopped or late:
                 break
             if wants_progress(options.verbose):
                 LINE.keep(f"average: network {number} of {len(settings)}: {tally.setting.describe()}")
+            quiet = choosing.quiet(time_limit=left, start=tally.incumbent)
             try:
-                found = choosing.search(
-                    tally, choosing.quiet(time_limit=left, start=tally.incumbent), started=now
-                )
+                found = choosing.search(tally, quiet, started=now)
             except MilpbnError as error:  # the first network is the result, whatever becomes of the others
                 failures.append(str(error).rstrip("."))
             except MemoryError:
@@ -93,18 +73,15 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
             else:
                 # A network whose search the user has cut short is left out.
                 stopped = found.limit is Limit.USER or interrupts.requested() or asks()
-                if stopped:
-                    continue
-                if isinstance(found.classifier, Classifier):
+                if not stopped and isinstance(found.classifier, Classifier):
                     members.append(found.classifier)
-                else:
+                elif not stopped:
                     failures.append("no structure was found for one of the others")
-        if stopped and not note:
-            note = "the run was interrupted"
-    if len(members) < asked and not note:
-        note = "; ".join(dict.fromkeys(failures)) or (
-            "no more settings differ in score or cuts and were compared on all splits"
-        )
+    note = "; ".join(dict.fromkeys(failures)) or (
+        "no more settings differ in score or cuts and were compared on all splits"
+    )
+    if stopped or late:
+        note = "the run was interrupted" if stopped else "the time limit came before the others"
     seconds = time.monotonic() - began
     told = Average(
         asked=asked,

@@ -20,19 +20,15 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
 from milpbn.claims.reading import TracePoint, read_among
-from milpbn.data.dataset import Dataset
 from milpbn.engine.events import SavedState
 from milpbn.engine.tree.saved_search import NODE, PROOF
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem
-from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
-from milpbn.solving.products import Products
+from milpbn.solving.question import Question
 from milpbn.solving.state import Session
-from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
     ADVICE,
@@ -46,48 +42,28 @@ from milpbn.util.checkpoints import (
 )
 from milpbn.util.clock import Pause
 from milpbn.util.memory import available_memory, format_bytes
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 KIND = "search"
 #: Seconds between two checkpoints: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
 #: What the names of the arrays about the run begin with.
 RUN = "run."
+#: An array that the state of a tree search has.
+TREE = "search.children"
+#: Header, arrays, and the state of the tree search, if it has begun, at one moment of a run.
+_State = tuple[dict[str, Any], dict[str, NDArray[Any]], SavedState | None]
 
 
 class SavedSearch(NamedTuple):
     """An earlier run, from which a run goes on.
 
-    Attributes
-    ----------
-    path : str
-        Its checkpoint.
-    structure : Structure
-        Its incumbent.
-    objective : float
-        The incumbent's score.
-    bound : float
-        Its bound on every structure; infinite if it has none.
-    trace : list of (seconds, incumbent, bound)
-        Its trace.
-    seconds, coefficient_seconds, model_seconds : float
-        The seconds that it took: all, those for data and coefficients, and those to build a MILP.
-    nodes : int
-        Number of nodes of its tree.
-    open_nodes : int
-        How many of these are open.
-    tree : SavedArrays or None
-        The state of its tree search; None if it had not begun. Then only the incumbent is of use.
-    candidates : Candidates or None
-        The parent sets that screening kept.
-    ranked : int
-        Number of parent sets that screening had ranked.
-    sample_weights : float64 array, shape (M,), or None
-        Weights of the samples in a subset.
-    proof : Proof or None
-        The proof so far, if a certificate is wanted; None if the tree search had not begun.
-    among : str
-        The structures that the bound is about (`milpbn.problem.class_free.among`); empty if all are meant.
+    Its `bound` on every structure, in nats, is infinite without one; its `trace` has seconds, incumbents and bounds.
+    Seconds are all that it took, those for data and coefficients, and those to build a MILP. `nodes` counts the nodes
+    of its tree, `open_nodes` those that are open. `tree` is the state of its tree search; before that begins it is
+    None, as `proof` is, and only the incumbent is of use. Screening has `ranked` so many parent sets, and kept the
+    `candidates`. `sample_weights`, shape (M,), are those of the samples in a subset. `among` are the structures that
+    the bound is about (`milpbn.problem.class_free.among`); it is empty if all are meant.
     """
 
     path: str
@@ -107,17 +83,6 @@ class SavedSearch(NamedTuple):
     proof: Proof | None
     among: str
 
-    def weights_of(self, samples: Dataset) -> NDArray[np.float64] | None:
-        """Return the weights of the samples in a subset; raise InputError if they are not those of these samples."""
-        weights = self.sample_weights
-        if weights is not None and (len(weights) != samples.n_samples or not weights.any()):
-            raise incomplete(self.path)
-        return weights
-
-    def describe(self) -> str:
-        """Return a sentence about where the search goes on."""
-        return f"Going on from the checkpoint {self.path!r}, {self.state()}."
-
     def state(self) -> str:
         """Return a clause about the state of the search."""
         where = "before the tree search"
@@ -129,53 +94,31 @@ class SavedSearch(NamedTuple):
         return f"written after {self.seconds:.1f} s {where}; {numbers}{f' among {self.among}' if self.among else ''}"
 
 
-def describe(
-    dataset: Dataset,
-    score: Score,
-    constraints: Constraints,
-    options: Options,
-    subset: int | None,
-    screen: int | None,
-) -> dict[str, Any]:
+def describe(question: Question, options: Options) -> dict[str, Any]:
     """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
-    described = {
-        "data": dataset.sha256,
-        "score": score.to_dict(),
-        "constraints": constraints.to_dict(),
+    described: dict[str, Any] = {
+        "data": question.data.sha256,
+        "score": question.score.to_dict(),
+        "constraints": (question.constraints or Constraints()).to_dict(),
         "options": {
-            "--subset": subset,
-            "--screen": screen,
+            "--subset": question.subset,
+            "--screen": question.screen,
             "--n-best": options.n_best,
             "--seed": options.random_state,
             "--no-merge": not options.merge,
             "reduce": options.reduce,
         },
     }
-    same: dict[str, Any] = json.loads(json.dumps(described))
-    return same
+    return dict(json.loads(json.dumps(described)))
 
 
 def read_saved_search(
     path: str | os.PathLike[str], options: Options, names: tuple[str, ...], described: Mapping[str, Any]
 ) -> SavedSearch | None:
-    """Read a checkpoint; return None if there is none yet.
+    """Read the checkpoint of a run that `describe` describes; return None if there is none yet.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    options : Options
-        The options of the run.
-    names : tuple of str, length V
-        Names of the variables.
-    described : mapping
-        What `describe` returned for the run.
-
-    Raises
-    ------
-    InputError
-        If the file is no checkpoint of a search with the same data and options by the same version, or if it must
-        exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
+    Raise InputError if the file is no checkpoint of a search with the same data and options by the same version, or if
+    it must exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
     """
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
@@ -186,90 +129,65 @@ def read_saved_search(
     differs = difference(found.header.get("search"), described)
     if differs is not None:
         raise InputError(f"{name} belongs to a search {differs}; {ADVICE}")
-    try:
-        arrays = SavedArrays(found.arrays)
-        begun, proved = "search.children" in arrays, PROOF + "branches" in arrays
-        if options.certificate is not None and begun and not proved:
-            raise InputError(
-                f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
-                "certificate out, or begin anew with another checkpoint."
-            )
-        proof = Proof.restored(arrays.under(PROOF)) if options.certificate is not None and begun else None
-        return _saved(found, arrays, names, proof)
-    except UnfitError:
-        raise incomplete(path) from None
+    arrays = SavedArrays(found.arrays)
+    wants_proof = options.certificate is not None and TREE in arrays
+    if wants_proof and PROOF + "branches" not in arrays:
+        raise InputError(
+            f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
+            "certificate out, or begin anew with another checkpoint."
+        )
+    return _saved(found, arrays, names, proved=wants_proof)
 
 
 def load_saved_search(path: str | os.PathLike[str]) -> SavedSearch:
     """Read a checkpoint without a run to go on with it, to say what it holds.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is no checkpoint of a search by the same version.
+    Raise InputError if there is no such file, or it is no checkpoint of a search by the same version.
     """
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
         raise InputError(f"There is no checkpoint {str(path)!r}.")
-    structure = found.header.get("structure")
-    try:
-        return _saved(found, SavedArrays(found.arrays), tuple(structure or ()), None)
-    except (TypeError, UnfitError):
-        raise incomplete(path) from None
+    return _saved(found, SavedArrays(found.arrays), None, proved=False)
 
 
-def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof: Proof | None) -> SavedSearch:
-    """Return the run that a checkpoint holds; raise UnfitError if it holds none."""
-    run, begun = saved.under(RUN), "search.children" in saved
+def _saved(
+    found: Checkpoint, saved: SavedArrays, names: tuple[str, ...] | None, *, proved: bool
+) -> SavedSearch:
+    """Return the run that a checkpoint holds, with its proof if that is wanted.
+
+    A checksum protects the file against accidents, so nothing looks for faults but the types of what is taken from it.
+    """
+    run, begun = saved.under(RUN), TREE in saved
     try:
-        structure = Structure.from_mapping(names, found.header["structure"])
-        only = read_among(found.header["search"], f"The checkpoint {found.path!r}")
-    except (InputError, KeyError, TypeError, AttributeError) as error:
-        raise UnfitError(f"structure or score is missing: {error}") from None
-    trace = run.array("trace", np.float64, None, 3).tolist()
-    points: list[TracePoint] = [
-        (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
-    ]
-    seconds = run.array("seconds", np.float64, 3).tolist()
-    return SavedSearch(
-        path=found.path,
-        structure=structure,
-        objective=run.number("objective"),
-        bound=run.number("bound"),
-        trace=points,
-        seconds=seconds[0],
-        coefficient_seconds=seconds[1],
-        model_seconds=seconds[2],
-        nodes=run.count("nodes"),
-        open_nodes=len(saved.array(NODE + "number", np.int64, None)) if begun else 0,
-        tree=saved if begun else None,
-        candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
-        ranked=run.count("ranked"),
-        sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
-        proof=proof,
-        among=only,
-    )
+        names = names or tuple(found.header["structure"])
+        seconds = run.array("seconds", np.float64, 3).tolist()
+        trace = run.array("trace", np.float64, None, 3).tolist()
+        return SavedSearch(
+            path=found.path,
+            structure=Structure.from_mapping(names, found.header["structure"]),
+            objective=run.number("objective"),
+            bound=run.number("bound"),
+            trace=[
+                (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
+            ],
+            seconds=seconds[0],
+            coefficient_seconds=seconds[1],
+            model_seconds=seconds[2],
+            nodes=run.count("nodes"),
+            open_nodes=len(saved.array(NODE + "number", np.int64, None)) if begun else 0,
+            tree=saved if begun else None,
+            candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
+            ranked=run.count("ranked"),
+            sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
+            proof=Proof.restored(saved.under(PROOF)) if proved else None,
+            among=read_among(found.header["search"], f"The checkpoint {found.path!r}"),
+        )
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        raise incomplete(found.path) from None
 
 
 class CheckpointFile:
-    """The checkpoint that a run writes.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    session : Session
-        The state of the run.
-    described : mapping
-        Return value of `describe`.
-    earlier : SavedSearch or None
-        The run from which this one goes on.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
-    """
+    """The checkpoint that a run writes; raises InputError if that is impossible. This run goes on from `earlier`."""
 
     def __init__(
         self,
@@ -283,46 +201,54 @@ class CheckpointFile:
         #: Whether the file has the state of a tree search. If so, no poorer state replaces it.
         self._has_tree = earlier is not None and earlier.tree is not None
         self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
-        self._last: _Moment | None = None
+        self._last: _State | None = None
 
     def update(self) -> None:
         """Write the file, from time to time; raise InputError if that is impossible."""
         if self._session.budget.left() < 2 * self._pause.took or not self._pause.over():
             return  # at the end, the one of `finish` comes soon
         with self._pause.after():
-            moment = self._moment()
-            if moment is not None:
-                self._write(moment)
+            self._write(self._state())
 
     def capture(self) -> None:
         """Keep the state of this moment for `finish`."""
-        self._last = self._moment()
+        self._last = self._state()
 
     def finish(self) -> None:
         """Write the state that `capture` kept; raise InputError if that is impossible."""
-        moment = self._last or self._moment()
-        if moment is not None:
-            self._write(moment)
+        self._write(self._last or self._state())
 
-    def _moment(self) -> _Moment | None:
-        """Return the state of this moment; None if there is none to save.
+    def _state(self) -> _State | None:
+        """Return header and arrays of this moment, and the state of the tree; None if there is nothing to save.
 
         Bound and trace are read before the tree, whose bound is then no larger.
         """
         session = self._session
         structure, objective, bound, trace = session.snapshot()
-        seconds = session.elapsed()
-        made = session.made
-        state = None if made.search is None else made.search()
-        if structure is None or objective is None or (state is None and self._has_tree):
+        seconds, products = session.elapsed(), session.products
+        tree = None if products.search is None else products.search()
+        if structure is None or objective is None or (tree is None and self._has_tree):
             return None
-        nodes = (session.node_count or 0) if state is None else state.count
-        return _Moment(structure, objective, bound, trace, seconds, nodes, made, state)
+        points = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in trace]
+        screened, weights = products.problem.screened, products.problem.sample_weights
+        run = {
+            "objective": number(objective),
+            "bound": number(math.inf if bound is None else bound),
+            "trace": np.array(points, dtype=np.float64).reshape(-1, 3),
+            "seconds": np.array([seconds, products.coefficient_seconds, products.model_seconds]),
+            "nodes": count((session.node_count or 0) if tree is None else tree.count),
+            "ranked": count(0 if screened is None else screened.ranked),
+            **({} if weights is None else {"samples": weights}),
+        }
+        kept = {} if screened is None else kept_arrays(products.problem.candidates)
+        header = {"search": self._described, "structure": structure.to_mapping(), "seconds": seconds}
+        return header, {**{RUN + name: array for name, array in run.items()}, **kept}, tree
 
-    def _write(self, moment: _Moment) -> None:
-        arrays = moment.arrays()
-        known = sum(array.nbytes for array in arrays.values())
-        size = known + (0 if moment.state is None else moment.state.nbytes)
+    def _write(self, state: _State | None) -> None:
+        if state is None:
+            return
+        header, arrays, tree = state
+        size = sum(array.nbytes for array in arrays.values()) + (0 if tree is None else tree.nbytes)
         disk = memory = available_memory()
         with suppress(OSError):  # if there is no folder any more, writing says so
             disk = shutil.disk_usage(os.path.dirname(os.path.realpath(self._path))).free
@@ -337,60 +263,5 @@ class CheckpointFile:
                     f"The checkpoint {str(self._path)!r} would take {format_bytes(size)}, but {whose} "
                     f"{format_bytes(most)}; it was not written."
                 )
-        sources: dict[str, Source] = {**arrays}
-        if moment.state is not None:
-            sources |= moment.state.arrays()
-        header = {
-            "search": self._described,
-            "structure": moment.structure.to_mapping(),
-            "seconds": moment.seconds,
-        }
-        save_checkpoint(self._path, KIND, header, sources)
-        self._has_tree = moment.state is not None
-
-
-class _Moment(NamedTuple):
-    """A run at one moment; see `SavedSearch`."""
-
-    structure: Structure
-    objective: float
-    bound: float | None
-    trace: list[TracePoint]
-    seconds: float
-    nodes: int
-    made: Products
-    state: SavedState | None
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return the arrays about the run, and those that the problem is built from."""
-        made, problem = self.made, self.made.problem
-        trace = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in self.trace]
-        screened = problem.screened
-        found = {
-            "objective": number(self.objective),
-            "bound": number(math.inf if self.bound is None else self.bound),
-            "trace": np.array(trace, dtype=np.float64).reshape(-1, 3),
-            "seconds": np.array([self.seconds, made.coefficient_seconds, made.model_seconds]),
-            "nodes": count(self.nodes),
-            "ranked": count(0 if screened is None else screened.ranked),
-        }
-        if problem.sample_weights is not None:
-            found["samples"] = problem.sample_weights
-        kept = {} if screened is None else kept_arrays(problem.candidates)
-        return {**{RUN + name: array for name, array in found.items()}, **kept}
-
-
-def require_incumbent(saved: SavedSearch, problem: Problem) -> None:
-    """Refuse a checkpoint whose incumbent breaks the constraints, or has another score from the data.
-
-    Raises
-    ------
-    InputError
-        In a sentence that names the file.
-    """
-    name = f"The checkpoint {saved.path!r}"
-    if problem.objection(saved.structure) is not None or not problem.obeys(saved.structure):
-        raise InputError(f"{name} has a structure that breaks the constraints; {ADVICE}")
-    value, error = problem.rescored(saved.structure)
-    if not abs(value - saved.objective) <= error + 1e-9:
-        raise InputError(f"{name} has a structure that scores {value!r}, not {saved.objective!r}; {ADVICE}")
+        save_checkpoint(self._path, KIND, header, {**arrays, **({} if tree is None else tree.arrays())})
+        self._has_tree = tree is not None

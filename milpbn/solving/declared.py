@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf, ulp
 
-from milpbn.util.options import option
+from milpbn.util.options import Range, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +29,37 @@ class DeclaredOptions:
         completes=("order", "cluster"),
         metavar="order|cluster",
     )
-    time_limit: float | None = option(None, "For everything, reading included.", metavar="SECONDS")
-    memory_limit: int | None = None
-    gap_rel: float = option(0.0, "Stop at this gap relative to the bound.", spelling=("--gap-rel", "--gap"))
-    gap_abs: float = option(0.0, "Stop at this absolute gap.", metavar="NATS")
-    threads: int | None = option(
-        None, "Number of threads; by default all cores.", spelling=("--threads", "--n-jobs")
+    time_limit: float | None = option(
+        None,
+        "For everything, reading included.",
+        metavar="SECONDS",
+        range=Range(ulp(0), inf, "The time limit must be a positive number of seconds, got {value}."),
     )
-    random_state: int = option(0, "Random seed; default 0.", spelling=("--seed", "--random-state"))
+    memory_limit: int | None = None
+    gap_rel: float = option(
+        0.0,
+        "Stop at this gap relative to the bound.",
+        spelling=("--gap-rel", "--gap"),
+        range=Range(0, inf, "The relative gap at which to stop must be at least {low}, got {value}."),
+    )
+    gap_abs: float = option(
+        0.0,
+        "Stop at this absolute gap.",
+        metavar="NATS",
+        range=Range(0, inf, "The absolute gap at which to stop must be at least {low}, got {value}."),
+    )
+    threads: int | None = option(
+        None,
+        "Number of threads; by default all cores.",
+        spelling=("--threads", "--n-jobs"),
+        range=Range(1, inf, "The number of threads must be at least {low}, got {value}."),
+    )
+    random_state: int = option(
+        0,
+        "Random seed; default 0.",
+        spelling=("--seed", "--random-state"),
+        range=Range(0, 2**31 - 1, "The seed must lie between {low} and {high}, got {value}."),
+    )
     start: object = option(
         None, "Structure to start from: arc list, result or classifier file.", file="input"
     )
@@ -60,8 +84,10 @@ class DeclaredOptions:
         1,
         "Find the K best structures, and bound the score of all others; for example --n-best 10.",
         metavar="K",
+        # Every structure is scored from the data, and compared with the others.
+        range=Range(1, 1000, "The number of best structures must lie between {low} and {high}, got {value}."),
     )
-    solver_options: Mapping[str, str] = option(
+    solver_options: Mapping[str, str] | None = option(
         dict, "One of the solver's own parameters; repeatable.", spelling=("--solver-option",)
     )
     parameters: str | None = option(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 
 from milpbn.engine.root import Root
 from milpbn.errors import InputError, NoIncumbentError
+from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
 from milpbn.network.cpt import require_match
+from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates
 from milpbn.problem.problem import Problem, build_problem, require_usable
 from milpbn.problem.ranking import Ranking, best_sets, criterion
 from milpbn.problem.screening import Screened
-from milpbn.solving.climbing import climb, offer
 from milpbn.solving.options import Options
-from milpbn.solving.state import Session, SessionEvents
+from milpbn.solving.state import BRIEF_SECONDS, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
-from milpbn.util.budget import Budget, Limit
+from milpbn.util.budget import Budget
 
 #: Shares of the remaining time at which the bound over the small sets ends, and at which the ranking ends.
 BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
@@ -31,30 +32,50 @@ BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
 SMALL_SETS_SHARE = 0.2
 
 
+def offer(session: Session, starts: Iterable[Structure]) -> list[Structure]:
+    """Offer each structure to the session as soon as it is found, and return them all."""
+    stages.enter("first structures")
+    offered = []
+    for structure in starts:
+        session.offer(structure, "start")
+        offered.append(structure)
+        if session.budget.stop():
+            break
+    return offered
+
+
+def climb(
+    session: Session,
+    starts: list[Structure],
+    random_state: int,
+    *,
+    restarts: int = 0,
+    most: float = BRIEF_SECONDS,
+) -> None:
+    """Run local search from some structures for at most `most` seconds, and offer what it finds."""
+    stages.enter("local search")
+    search(
+        session.problem,
+        starts,
+        random_state=random_state,
+        restarts=restarts,
+        stopping=session.brief(most).over,
+        found=session.events("local search").offer,
+    )
+
+
 class Enlargement(ABC):
-    """The next problem of a run, over more parent sets than the present one.
+    """The next problem of a run, over more parent sets than the present one."""
 
-    Attributes
-    ----------
-    bounds : bool
-        Whether the search over the present parent sets needs the kernels of the root bound.
-    """
-
+    #: Whether the search over the present parent sets needs the kernels of the root bound.
     bounds: ClassVar[bool] = False
 
     @abstractmethod
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Search over the present parent sets, then give the session the next problem.
 
-        Returns
-        -------
-        bool
-            Whether the time sufficed. If not, the run has to stop.
+        Return whether the time sufficed. If not, the run has to stop. `budget` is that for building the problem.
         """
-
-    def within(self, budget: Budget) -> Enlargement:
-        """Return the same step with another budget for building the problem."""
-        return self
 
     @staticmethod
     def follow(session: Session, make: Callable[[], Problem]) -> bool:
@@ -62,9 +83,8 @@ class Enlargement(ABC):
         try:
             made = make()
         except NoIncumbentError:
-            session.stop(Limit.TIME)
             return False
-        session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
+        session.produce(problem=made, reduced=made, coefficient_seconds=session.elapsed())
         return True
 
 
@@ -74,21 +94,14 @@ class LargerSets(Enlargement):
 
     A local search comes first, so that there is a good structure even if the time limit comes soon.
 
-    Attributes
-    ----------
-    make : callable
-        Builds the problem.
-    seconds : float
-        Seconds that this is expected to take.
-    n_sets : int
-        Number of its parent sets.
+    `make` builds the problem, which is expected to take so many `seconds`; it has `n_sets` parent sets.
     """
 
     make: Callable[[], Problem]
     seconds: float
     n_sets: int
 
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Run local search over the present parent sets, which needs no compiled kernels, then build the problem."""
         problem, start = session.problem, options.start
         if start is not None:
@@ -106,35 +119,18 @@ class BestSets(Enlargement):
 
     A time limit ends the ranking early; what is ranked by then is kept.
 
-    Attributes
-    ----------
-    k : int
-        Number of parent sets to keep per variable.
-    admitted : tuple of Admitted, length V
-        What rules and options admit.
-    for_milp : bool
-        Whether the problem is for a MILP solver, as in `build_problem`.
-    budget : Budget
-        The budget for building the problem.
+    `k` is the number of parent sets to keep per variable, and `admitted`, of length V, what rules and options admit.
     """
 
     k: int
     admitted: tuple[Admitted, ...]
     for_milp: bool
-    budget: Budget
 
     bounds: ClassVar[bool] = True
 
-    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+    def enlarge(self, session: Session, kernels: Kernels, options: Options, budget: Budget) -> bool:
         """Search and bound over the small sets, rank the others there, and build the problem over the best."""
-        done = self._enlarge(session, kernels, options)
-        if not done:
-            # Whatever the reason was: an engine must not search over the small sets only.
-            session.stop(Limit.TIME)
-        return done
-
-    def _enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
-        budget = session.budget
+        building, budget = budget, session.budget
         starts = offer(session, plain_starts(session.problem, options.start))
         stages.enter("kernels")
         if budget.stop() or not kernels.ready("search"):
@@ -150,30 +146,15 @@ class BestSets(Enlargement):
             return False
         ranked = Ranking(problem, eta, temperature)
         candidates, count = best_sets(ranked, self.admitted, self.k, ranking.over)
-        return not budget.stop() and self.follow(session, lambda: self.built(problem, candidates, count))
+        return not budget.stop() and self.follow(
+            session, lambda: self.built(problem, candidates, count, building)
+        )
 
-    def within(self, budget: Budget) -> BestSets:
-        """Return the same step with another budget."""
-        return replace(self, budget=budget)
+    def built(self, problem: Problem, candidates: Candidates, ranked: int, budget: Budget) -> Problem:
+        """Return the problem over kept parent sets, from the one over the small sets.
 
-    def built(self, problem: Problem, candidates: Candidates, ranked: int) -> Problem:
-        """Return the problem over kept parent sets.
-
-        Parameters
-        ----------
-        problem : Problem
-            The one over the small sets.
-        candidates : Candidates
-            The kept sets.
-        ranked : int
-            Number of parent sets that were ranked.
-
-        Raises
-        ------
-        InputError
-            If their tables are too large.
-        NoIncumbentError
-            If the budget is used up.
+        `ranked` is the number of parent sets that were ranked. Raise InputError if their tables are too large. Raise
+        NoIncumbentError if the budget is used up.
         """
         try:
             require_usable(problem.data, problem.score, candidates, problem.rules, for_milp=self.for_milp)
@@ -187,7 +168,7 @@ class BestSets(Enlargement):
             problem.constraints,
             merge=False,
             for_milp=self.for_milp,
-            budget=self.budget,
+            budget=budget,
             listed=(problem.rules, candidates),
         )
         total = sum(own.count(problem.data.n_features) for own in self.admitted)
@@ -213,16 +194,10 @@ def _point(
         return eta, None
     stages.enter("bound over small parent sets")
     root = Root(problem, structure, threads=threads)
-    root.run(structure, _SmallEvents(session, "screening", session.bound_source, budget), reduce=False)
+    # The bound does not hold for all structures.
+    root.run(structure, session.events("screening", None, budget), reduce=False)
     if root.weights is None:
         return eta, None
     eta = np.zeros_like(eta)
     eta[root.weights.parent_sets] = root.weights.eta
     return eta, root.weights.temperature
-
-
-class _SmallEvents(SessionEvents):
-    """The events of the bound over the small parent sets, which does not hold for all structures."""
-
-    def bound(self, value: float) -> None:
-        """Leave the bound out of the run: it does not hold for all structures."""

@@ -13,6 +13,8 @@ from milpbn.errors import InputError
 from milpbn.problem.rescore import rescore
 from milpbn.solving.alternatives import Neighbour, near_optimal
 from milpbn.solving.gains import FeatureGain, feature_gains
+from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 
 
 @dataclass(frozen=True)
@@ -25,8 +27,6 @@ class StructureExplanation:
         Its score in nats, computed from the data.
     bound : float or None
         Upper bound on the score of every structure, in nats, as the result says.
-    arcs : tuple of (parent, child)
-        The structure's arcs.
     proved : ProvedArcs or None
         Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
     gains : tuple of FeatureGain
@@ -88,8 +88,10 @@ def explain_result(
         The training data of the result.
     alternatives : int
         Number of alternatives.
-    seconds, threads, interrupted
+    seconds : float
         As for `milpbn.solving.gains.feature_gains`.
+    threads, interrupted
+        See `milpbn.solving.options.Options`.
 
     Raises
     ------
@@ -103,23 +105,15 @@ def explain_result(
             f"The result is of other data ({result.data.name!r}) than {data.name!r}; "
             "give the data, rows and weights of that run."
         )
-    structure, score, constraints = result.structure, result.score, result.constraints
+    structure, question = result.structure, Question(data, result.score, result.constraints)
+    options = Options(threads=threads, verbose=False, interrupted=interrupted)
     return StructureExplanation(
-        objective=rescore(data.merged, structure, score, constraints),
+        objective=rescore(data.merged, structure, result.score, result.constraints),
         bound=result.bound,
         arcs=tuple((structure.names[j], structure.names[i]) for j, i in structure.arcs),
         proved=result.proved,
-        gains=feature_gains(
-            data,
-            structure,
-            score,
-            constraints,
-            seconds=seconds,
-            threads=threads,
-            interrupted=interrupted,
-            bound=result.bound,
-        ),
-        alternatives=near_optimal(data, structure, score, constraints, alternatives),
+        gains=feature_gains(question, structure, options, seconds=seconds, bound=result.bound),
+        alternatives=near_optimal(question, structure, alternatives),
     )
 
 

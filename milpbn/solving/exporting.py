@@ -28,6 +28,7 @@ from milpbn.milp.files.text_output import model_stem
 from milpbn.milp.formulation import formulate
 from milpbn.milp.milp import Milp
 from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
 from milpbn.problem.class_free import among, settled
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem, checked_constraints
@@ -37,6 +38,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.problem.subset import Subset
 from milpbn.solving.api import training_data
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.warm_up import warm_up
 from milpbn.util.atomic import atomic_write_text
 
@@ -101,14 +103,10 @@ def export_model(
 
     Parameters
     ----------
-    data : Dataset, Table, or anything `read_table` reads
-        Training data.
-    score : Score or str
-        What to maximise.
+    data, score, constraints
+        As for `solve`.
     path : path
         ``.lp`` or ``.mps``, also with ``.gz``; the sidecar is the same name with ``.json``.
-    constraints : Constraints, optional
-        What the structure has to obey.
     start : Structure, optional
         A structure from which the search for the start begins.
     merge : bool
@@ -128,90 +126,80 @@ def export_model(
     scripts : sequence of str
         Python packages of solvers (`milpbn.milp.files.scripts.PACKAGES`) for which a script is written as well.
 
-    Returns
-    -------
-    Export
-
     Raises
     ------
     InputError
         If the path has another suffix, cannot be written, or the data or options are unusable.
     """
-    checked = Options(merge=merge, time_limit=time_limit, threads=threads, random_state=random_state)
-    check_packages(tuple(scripts))
-    target = Path(path)
-    stem = model_stem(target)
+    options = Options(
+        start=start, merge=merge, time_limit=time_limit, threads=threads, random_state=random_state
+    )
     if isinstance(data, str) and request is None:
         request = DataRequest(data)
+    question = Question.of(data, score, constraints, subset=subset, random_state=options.random_state)
+    return export(question, options, Path(path), reduced=reduced, request=request, scripts=scripts)
+
+
+def export(
+    question: Question,
+    options: Options,
+    target: Path,
+    *,
+    reduced: bool = False,
+    request: DataRequest | None = None,
+    scripts: Sequence[str] = (),
+) -> Export:
+    """Do the same as `export_model`, with the question in one object and the options in another."""
+    check_packages(tuple(scripts))
+    stem, beside = model_stem(target), sidecar_path(target)
     solver_commands(target, {}, stem)  # refuses names that no command line can hold
-    beside = sidecar_path(target)
     _refuse_strange_sidecar(beside, target)
-    dataset = training_data(data)
-    spec = Score(name=score) if isinstance(score, str) else score
-    rules = checked_constraints(constraints)
-    if spec.kind.shape is Shape.CONCAVE:
+    dataset, rules = training_data(question.data), checked_constraints(question.constraints)
+    if question.score.kind.shape is Shape.CONCAVE:
         raise InputError(
-            f"The score {spec.name} is not piecewise linear, so a model in a file could only be a relaxation; "
-            "maximise this score with milpbn solve."
+            f"The score {question.score.name} is not piecewise linear, so a model in a file could only be a "
+            "relaxation; maximise this score with milpbn solve."
         )
-    spec = settled(spec, rules, dataset.total_weight)
-    problem = build_problem(
-        dataset, spec, rules, merge=checked.merge, subset=Subset.of(subset, checked.random_state)
-    )
-    counted = problem.sample_weights
-    samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
-    end = time.monotonic() + START_SECONDS
-    best = search(
-        problem,
-        plain_starts(problem, start),
-        random_state=checked.random_state,
-        stopping=lambda: time.monotonic() > end,
-    )
-    assert best is not None  # constraints without a feasible structure were refused
-    problem, best, kept, bound = _bounded(problem, best, reduced)
+    spec = settled(question.score, rules, dataset.total_weight)
+    subset = question.scope if isinstance(question.scope, Subset) else None
+    problem = build_problem(dataset, spec, rules, merge=options.merge, subset=subset)
+    problem, best, kept, bound = _bounded(problem, _start(problem, options), reduced)
     shifted, shared = problem.shifted()
     formulation = formulate(shifted, reduce=reduced)
-    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, checked.merge, kept, samples)
+    counted = problem.sample_weights
+    samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
+    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, options.merge, kept, samples)
     milp = replace(_with_mark(formulation.milp, mark), constant=shared)
-    x = np.append(formulation.vector(best), 1.0)
 
     is_lp = target.name.lower().removesuffix(".gz").endswith(".lp")
     (write_lp if is_lp else write_mps)(milp, target)
-    candidates = problem.candidates
-    sidecar = Sidecar(
+    Sidecar(
         model=target.name,
         fingerprint=mark,
-        names=candidates.names,
-        columns={
-            milp.column_names[p]: (
-                candidates.names[candidates.variable[p]],
-                [candidates.names[j] for j in candidates.flat[p]],
-            )
-            for p in range(candidates.n_sets)
-        },
+        names=problem.candidates.names,
+        columns=_meanings(milp, problem.candidates),
         score=spec,
         constraints=rules,
         data=vars(DataSummary.of(dataset)),
         request=None if request is None else request.absolute().to_dict(),
-        merge=checked.merge,
+        merge=options.merge,
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
         span=formulation.span,
         subset=samples,
         root_bound=bound,
-    )
-    sidecar.save(beside)
-    starts = write_starts(milp, x, target)
+    ).save(beside)
+    starts = write_starts(milp, np.append(formulation.vector(best), 1.0), target)
     names = {solver: path.name for solver, path in starts.items()}
     written = {package: script_path(package, stem) for package in scripts}
+    limits = options.time_limit, options.threads
     for package, script in written.items():
-        text = solver_script(package, target.name, names, stem.name, checked.time_limit, checked.threads)
-        atomic_write_text(script, text)
+        atomic_write_text(script, solver_script(package, target.name, names, stem.name, *limits))
     return Export(
         model=target,
         sidecar=beside,
         starts=starts,
-        commands=solver_commands(target, starts, stem, checked.time_limit, checked.threads),
+        commands=solver_commands(target, starts, stem, *limits),
         columns=milp.n_columns,
         rows=milp.n_rows,
         nonzeros=int(milp.A.nnz),
@@ -222,21 +210,35 @@ def export_model(
     )
 
 
+def _start(problem: Problem, options: Options) -> Structure:
+    """Search for a start, for at most `START_SECONDS`."""
+    end = time.monotonic() + START_SECONDS
+    best = search(
+        problem,
+        plain_starts(problem, options.start),
+        random_state=options.random_state,
+        stopping=lambda: time.monotonic() > end,
+    )
+    assert best is not None  # constraints without a feasible structure were refused
+    return best
+
+
+def _meanings(milp: Milp, candidates: Candidates) -> dict[str, tuple[str, list[str]]]:
+    """Return variable and parents of each column of a parent set."""
+    names = candidates.names
+    return {
+        milp.column_names[p]: (names[candidates.variable[p]], [names[j] for j in candidates.flat[p]])
+        for p in range(candidates.n_sets)
+    }
+
+
 def _bounded(
     problem: Problem, best: Structure, reduced: bool
 ) -> tuple[Problem, Structure, list[int] | None, float | None]:
     """Bound the score by the root bound, for at most `START_SECONDS`.
 
-    Returns
-    -------
-    problem : Problem
-        The problem; if it is reduced, over the parent sets that the root bound leaves.
-    best : Structure
-        The best structure that is known.
-    kept : list of int or None
-        Indices of the parent sets of a reduced problem.
-    bound : float or None
-        The root bound in nats; None under scores without one.
+    Return the problem, which is over the parent sets that the root bound leaves if it is `reduced`; the best structure
+    found; the indices of the parent sets of a reduced problem; and the root bound in nats, None without one.
     """
     if reduced and not problem.score.kind.sums_samples:
         those = " and ".join(n for n in sums_of_samples() if find_score(n).shape is not Shape.CONCAVE)

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from milpbn.certificate.format import certificate_header, save_certificate
+from milpbn.claims.local_result import LocalResult
 from milpbn.claims.result import Result, TracePoint
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.options import Options
-from milpbn.solving.progress import TraceFile
 from milpbn.util.atomic import check_writable
 from milpbn.util.clock import Pause
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
-
-
-class Savable(Protocol):
-    """What `RunFiles` writes as the result of a run."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it atomically."""
-
-
 #: A result, and the arrays of its proof, or None without a proof.
-Known = tuple[Result, dict[str, Any] | None]
+ResultAndProof = tuple[Result, dict[str, Any] | None]
 
 
 def check_files(options: Options) -> None:
@@ -46,26 +39,60 @@ def remove_certificate(options: Options) -> None:
             os.unlink(options.certificate)
 
 
+class TraceFile:
+    """A file with the any-time trace as JSON lines, written during the run; nothing without a path.
+
+    The methods raise InputError if the file cannot be written, or no longer.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self._path, self._written = path, 0
+        self._file = None
+        if path is not None:
+            with self._refusing():
+                self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # open for the whole run
+
+    def update(self, trace: Sequence[TracePoint]) -> None:
+        """Append the points that are not in the file yet."""
+        if self._file is None:
+            return
+        with self._refusing():
+            for seconds, objective, bound in trace[self._written :]:
+                line = {"seconds": round(seconds, 6), "incumbent": objective, "bound": bound}
+                self._file.write(json.dumps(line) + "\n")
+            self._written = len(trace)
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file, which must be there still."""
+        if self._file is None or self._path is None:
+            return
+        with self._refusing():
+            written = os.fstat(self._file.fileno())
+            self._file.close()
+            if not os.path.samestat(written, os.stat(self._path)):
+                raise FileNotFoundError(errno.ENOENT, "it was removed or replaced while the search ran")
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            assert self._path is not None
+            name = os.fspath(self._path)
+            raise InputError(f"The trace file {name} cannot be written ({error.strerror}).") from None
+
+
 class RunFiles:
-    """Writes the files that the options name. A file that cannot be written later does not end the search.
+    """Writes the files that the options name; raises InputError if one cannot be written when the run begins.
 
-    Parameters
-    ----------
-    options : Options
-        The options.
-    checkpoint : CheckpointFile, optional
-        The checkpoint, if one is wanted.
-
-    Raises
-    ------
-    InputError
-        If one of the files cannot be written when the run begins.
+    A file that cannot be written later does not end the search.
     """
 
     def __init__(self, options: Options, checkpoint: CheckpointFile | None = None) -> None:
         self._options, self._checkpoint = options, checkpoint
         check_files(options)
-        self._trace = None if options.trace is None else TraceFile(options.trace)
+        self._trace = TraceFile(options.trace)
         if options.log is not None:
             try:
                 Path(options.log).touch()
@@ -79,17 +106,19 @@ class RunFiles:
         self._begun = False
 
     def update(
-        self, trace: Sequence[TracePoint], known: Callable[[], tuple[Savable, dict[str, Any] | None]]
+        self,
+        trace: Sequence[TracePoint],
+        current: Callable[[], tuple[Result | LocalResult, dict[str, Any] | None]],
     ) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
         If a file cannot be written, there is one warning, and the next call tries again.
         """
-        failures = _try(lambda: self._append(trace))
+        failures = _try(lambda: self._trace.update(trace))
         wanted = self._options.output is not None or self._options.certificate is not None
         if wanted and self._pause.over():
             with self._pause.after():
-                failures += self._save(*known())
+                failures += self._save(*current())
         if self._checkpoint is not None:
             failures += _try(self._checkpoint.update)
         if failures and not self._warned:
@@ -97,21 +126,13 @@ class RunFiles:
             warn(f"{failures[0]} The search goes on.", MilpbnWarning)
 
     def finish(
-        self, trace: Sequence[TracePoint], result: Savable, arrays: dict[str, Any] | None
+        self, trace: Sequence[TracePoint], result: Result | LocalResult, arrays: dict[str, Any] | None
     ) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
-        failures = self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
+        failures = self._save(result, arrays) + _try(lambda: self._trace.update(trace), self._trace.close)
         return failures if self._checkpoint is None else failures + _try(self._checkpoint.finish)
 
-    def _append(self, trace: Sequence[TracePoint]) -> None:
-        if self._trace is not None:
-            self._trace.update(trace)
-
-    def _close(self) -> None:
-        if self._trace is not None:
-            self._trace.close()
-
-    def _save(self, result: Savable, arrays: dict[str, Any] | None) -> list[str]:
+    def _save(self, result: Result | LocalResult, arrays: dict[str, Any] | None) -> list[str]:
         """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
         actions: list[Callable[[], None]] = []

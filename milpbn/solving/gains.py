@@ -1,13 +1,12 @@
-"""What each feature is worth to the score: the score with it, without it, and at best without it."""
+"""What each feature and each arc of a structure adds to the score, and what other arcs can make up for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.data.dataset import Dataset
-from milpbn.errors import NoIncumbentError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.rescore import rescore
@@ -15,6 +14,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
+from milpbn.util import stages
 from milpbn.util.budget import Budget
 
 
@@ -24,8 +24,6 @@ class FeatureGain:
 
     Attributes
     ----------
-    variable : str
-        The feature.
     gain : float
         The structure's score minus its score without all arcs from and to the feature, in nats; exact.
     least, most : float or None
@@ -45,47 +43,22 @@ class FeatureGain:
 
 
 def feature_gains(
-    data: Dataset,
+    question: Question,
     structure: Structure,
-    score: Score,
-    constraints: Constraints | None = None,
+    options: Options,
     *,
     seconds: float = 0.0,
-    threads: int | None = None,
-    interrupted: Callable[[], bool] | None = None,
     bound: float | None = None,
 ) -> tuple[FeatureGain, ...]:
-    """Return what every feature with arcs is worth to a structure's score, the most valuable first.
+    """Return what every feature with arcs is worth to a structure's score on a dataset, the most valuable first.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    structure : Structure
-        The structure.
-    score : Score
-        The score.
-    constraints : Constraints, optional
-        What structures have to obey.
-    seconds : float
-        Wall-clock limit of all searches for the best structures without a feature; each gets an equal share of what is
-        left. With 0 there are no searches. A search without a proof still gives valid bounds.
-    threads : int, optional
-        Threads of the searches.
-    interrupted : callable, optional
-        Whether to stop the searches.
-    bound : float, optional
-        Upper bound on the score of every structure that obeys the constraints. It holds without a feature, too, and is
-        used where a search ends with a worse one.
-
-    Raises
-    ------
-    InputError
-        As for `rescore` and `solve`.
+    All searches for the best structures without a feature take at most so many `seconds`, wall-clock; each gets an
+    equal share of what is left. With 0 there are none. A search without a proof still gives valid bounds. The upper
+    `bound` on the score of every structure holds without a feature, too, and is used where a search ends with a worse
+    one.
     """
-    data = data.merged
-    asked = Constraints() if constraints is None else constraints
-    own = rescore(data, structure, score, asked)
+    data, score, asked = question.data.merged, question.score, question.constraints or Constraints()
+    question, own = Question(data, score, asked), rescore(data, structure, score, asked)
     used = sorted({i for arc in structure.arcs for i in arc} - {data.n_variables - 1})
     found = []
     for i in used:
@@ -93,16 +66,41 @@ def feature_gains(
         found.append((i, left, own - rescore(data, left, score, asked)))
     found.sort(key=lambda item: -item[2])
     budget, gains = Budget(seconds), []
-    options = Options(threads=threads, verbose=False, interrupted=interrupted)
+    interrupted = options.interrupted or (lambda: False)
     for position, (i, left, gain) in enumerate(found):
         share = budget.left() / (len(found) - position)
         bounds: tuple[float | None, float | None] = (None, None)
-        stopped = interrupted is not None and interrupted()
-        if seconds > 0 and share > 0 and not stopped:
-            question = Question(data, score, asked)
+        if seconds > 0 and share > 0 and not interrupted():
             bounds = _irreplaceable(question, replace(options, start=left, time_limit=share), i, own, bound)
         gains.append(FeatureGain(data.names[i], gain, *bounds))
     return tuple(gains)
+
+
+def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
+    """Return what the score loses without each arc, with parameters estimated anew.
+
+    Under margin scores and the conditional log-likelihood a feature without the class as a parent counts as one without
+    parents; so the loss of an arc from the class is that of all of the feature's arcs. Raise InputError if `rescore`
+    refuses the structure.
+
+    Returns
+    -------
+    dict of (parent, child) to float
+        The structure's score minus its score without the arc, in nats; negative where the arc makes the score worse.
+    """
+    data = data.merged
+    if tuple(structure.names) != tuple(data.names):
+        raise InputError(f"The structure has other variables than the data {data.name!r}.")
+    last, own = len(structure.names) - 1, rescore(data, structure, score)
+    losses = {}
+    for count, (parent, child) in enumerate(structure.arcs):
+        stages.tell(f"arcs {count} of {len(structure.arcs)}")
+        rest = tuple(j for j in structure.parents[child] if j != parent)
+        if parent == last and score.kind.class_free_alike:
+            rest = ()
+        sets = (*structure.parents[:child], rest, *structure.parents[child + 1 :])
+        losses[parent, child] = own - rescore(data, Structure(structure.names, sets), score)
+    return losses
 
 
 def _without(structure: Structure, i: int) -> Structure:

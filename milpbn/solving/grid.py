@@ -1,4 +1,4 @@
-"""The settings that a selection compares: values of the score's options and of the discretisation."""
+"""The settings that a selection compares: values of options, and which of their combinations differ on given data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from milpbn.data import Dataset, Table, read_table
 from milpbn.data.discretisation import Discretisation
+from milpbn.data.folds import Split
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.prior import check_towards
@@ -16,6 +18,7 @@ from milpbn.problem.candidates import count_candidates
 from milpbn.problem.scores.options import ALL, PAPER
 from milpbn.problem.scores.registry import find_score, score_names
 from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.trials.parts import may_drop
 from milpbn.util.options import declared, spelling, types_of
 from milpbn.util.validation import whole_number
 
@@ -48,20 +51,9 @@ _OWN = {
 class Setting:
     """One combination of values.
 
-    Attributes
-    ----------
-    score : Score
-        The score with these values.
-    p : float or None
-        The value of p; None if the grid does not choose p, or the score does not take it.
-    discretisation : Discretisation or None
-        How continuous features are cut; None for the table's own way.
-    options : mapping from str
-        The values other than p and max_parents, by the names of the command line, JSON-safe.
-    parameters : str
-        A name in `milpbn.network.parameters.method.METHODS`: the trial compares all values of this method.
-    missing : {'drop', 'state'} or None
-        What happens to missing values in training; None for what the table does.
+    `p` is None if the grid does not choose it, or the score does not take it; `discretisation` and `missing` are None
+    for the table's own way. `options` has the values other than p and max_parents, by the names of the command line, as
+    JSON values. The trial compares all values of the method `parameters` (`milpbn.network.parameters.method.METHODS`).
     """
 
     score: Score
@@ -93,13 +85,9 @@ class Grid:
     ----------
     p : sequence of float or None
         Values of p; None for scores without gamma, or to keep the value of the score.
-    max_parents : sequence of int
-        Values of max_parents.
     others : mapping from str to sequence
         Values of further options by the names of the command line: the keys of `NAMES`, ``discretise``, ``missing``
         and ``parameters``.
-    by : {'accuracy', 'log-loss'}
-        What is compared.
     halving : bool
         After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop
         settings that can no longer have the highest accuracy. The paper compares all settings on all splits.
@@ -135,12 +123,8 @@ class Grid:
     def parse(cls, text: str, by: str = "accuracy") -> Grid:
         """Return the grid that a text such as ``p=.6,.9 max-parents=1,2 leave-one-out=no,yes`` describes.
 
-        ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values.
-
-        Raises
-        ------
-        InputError
-            If an option is unknown or named twice, or a value cannot be read.
+        ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values. Raise
+        InputError if an option is unknown or named twice, or a value cannot be read.
         """
         values: dict[str, tuple[Any, ...]] = {}
         for word in (DEFAULT_GRID if text.strip() == "default" else text).split():
@@ -171,17 +155,8 @@ class Grid:
     def joined(self, other: Grid, given: Collection[str]) -> Grid:
         """Return this grid with the values of p and max_parents of another one, where this one names none.
 
-        Parameters
-        ----------
-        other : Grid
-            The grid without ``--select``.
-        given : collection of str
-            Attributes of the score, or ``discretise``, that the user gave as single values.
-
-        Raises
-        ------
-        InputError
-            If an option of this grid is given elsewhere, too.
+        The other one is the grid without ``--select``; `given` has attributes of the score, or ``discretise``, that the
+        user gave as single values. Raise InputError if an option of this grid is given elsewhere, too.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
         elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]
@@ -204,12 +179,8 @@ class Grid:
     def settings(self, score: Score) -> list[Setting]:
         """Return all combinations of values, in the order in which they are compared.
 
-        Options that a score does not take are left out, so that a grid may name several scores.
-
-        Raises
-        ------
-        InputError
-            If a value is out of range, or no score of the grid takes an option.
+        Options that a score does not take are left out, so that a grid may name several scores. Raise InputError if a
+        value is out of range, or no score of the grid takes an option.
         """
         chosen = {
             "score": self.others.get("score", (score.name,)),
@@ -243,19 +214,53 @@ class Grid:
 
 
 def affordable(settings: Sequence[Setting], n_features: int, n_rows: int, most_work: float) -> list[Setting]:
-    """Return the settings whose candidate parent sets times rows are at most `most_work`, or those with the fewest.
-
-    Parameters
-    ----------
-    settings : sequence of Setting
-        All settings.
-    n_features, n_rows : int
-        Size of the training data.
-    most_work : float
-        See `Grid`.
-    """
+    """Return the settings whose candidate parent sets times rows are at most `most_work`, or those with the fewest."""
     work = [n_rows * count_candidates(n_features, setting.score) for setting in settings]
     return [s for s, own in zip(settings, work, strict=True) if own <= max(most_work, min(work))]
+
+
+def source_of(data: Any, grid: Grid) -> Table | Dataset:
+    """Return the data, and read what is no table yet: with all rows if the grid chooses between policies."""
+    if isinstance(data, Table | Dataset):
+        return data
+    return read_table(data, missing="state" if MISSING in grid.others else None)
+
+
+def applicable(grid: Grid, score: Score, source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
+    """Return the settings to compare, in the order of the grid.
+
+    Raise InputError if the score does not take an option of the grid, or a dataset would have to be discretised.
+    """
+    settings = grid.settings(score)
+    if isinstance(source, Table) and "continuous" not in source.kinds.values():
+        # Without a continuous column, settings that differ in their discretisation are the same.
+        settings = list({(s.score, s.parameters, s.missing): s for s in reversed(settings)}.values())[::-1]
+    settings = _of_policies(settings, source, splits)
+    if isinstance(source, Table):
+        n_features, n_rows = len(source.features), len(source.train_indices)
+    else:
+        n_features, n_rows = source.n_features, source.n_samples
+    settings = affordable(settings, n_features, n_rows, grid.most_work)
+    if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
+        raise InputError(
+            "Only a table can be discretised in other ways; give the selection a table, not a dataset."
+        )
+    return settings
+
+
+def _of_policies(settings: list[Setting], source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
+    """Return the settings that differ on this data, if they differ in what they do with missing values.
+
+    A table without missing values, or one whose incomplete rows are dropped already, has nothing to choose from. Where
+    dropping rows would leave too few classes, they are not dropped.
+    """
+    if not isinstance(source, Table) or source.complete.all():
+        without = [{k: v for k, v in s.options.items() if k != MISSING} for s in settings]
+        same = (replace(s, missing=None, options=own) for s, own in zip(settings, without, strict=True))
+        return list(dict.fromkeys(same))
+    if may_drop(source, splits):
+        return settings
+    return [s for s in settings if s.missing != "drop"] or settings
 
 
 def _value(key: str, text: str) -> Any:

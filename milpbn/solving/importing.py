@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.claims.gap import is_optimal, solver_tolerance, tolerance_of
+from milpbn.claims.gap import is_optimal, solver_tolerance
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset, read_table
@@ -20,10 +20,9 @@ from milpbn.errors import BoundWarning, InputError, warn
 from milpbn.milp.files.sidecar import Sidecar, sidecar_path
 from milpbn.milp.files.solution_files import read_solution
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.solving.api import training_data
-from milpbn.solving.imported_bound import check_objective, imported_bound, own_bound, refuse_better
+from milpbn.solving.imported_bound import ImportedSolution
 from milpbn.solving.reductions import of_whole_problem
 from milpbn.solving.report import fit_classifier
 from milpbn.util.raw_files import shown_name
@@ -45,8 +44,8 @@ def import_solution(
         Solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK.
     model : path, optional
         The exported model; by default the sidecar is found by the solution's name.
-    data : Dataset, Table, or anything `read_table` reads, optional
-        The training data; by default they are read again as at the export.
+    data : optional
+        The training data, as for `solve`; by default they are read again as at the export.
     bound : float, optional
         The bound that the solver printed, in the solver's sign, if the file has none.
     gap_rel : float, optional
@@ -56,9 +55,8 @@ def import_solution(
     Returns
     -------
     Result
-        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), or the
-        project's own (the root bound of the export, else the trivial bound) if that is smaller or the only one. For a
-        subset, score and bound are in `Result.subset`.
+        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), or the own one
+        (root bound of the export, else trivial bound) if that is smaller or the only one; see `subset` for a subset.
 
     Raises
     ------
@@ -72,8 +70,7 @@ def import_solution(
         If the file has no bound and none is given, or a bound rests on the file's status. The warning says which
         bound is used; it is in the result's notes as well.
     """
-    started = time.monotonic()
-    path = Path(solution)
+    started, path = time.monotonic(), Path(solution)
     where = f"The solution {str(path)!r}"
     sidecar = Sidecar.load(_find_sidecar(path, None if model is None else Path(model)))
     parsed = read_solution(path)
@@ -84,49 +81,37 @@ def import_solution(
     if objection is not None or not problem.obeys(structure):
         raise InputError(f"{where} does not fit this model: {objection or 'its structure has no score'}.")
     objective, error = problem.rescored(structure)
-    check_objective(parsed, sidecar, objective, where)
-    own = own_bound(sidecar, trivial_bound(problem), objective, where)
-    best, source, note = imported_bound(parsed, sidecar, bound, gap_rel, objective, own, where)
-    if source is BoundSource.SOLVER:
-        best = refuse_better(problem, structure, best, sidecar.constant, where)
+    imported = ImportedSolution(parsed, sidecar, where, problem, structure, objective)
+    best, source, note = imported.bound(bound, gap_rel)
     if note is not None:
         warn(note, BoundWarning)
-    tolerance = tolerance_of(problem.score_error)
-    if source is BoundSource.SOLVER:
-        tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, sidecar.span)
-    reason = Reason.OPTIMAL if is_optimal(objective, best, error, tolerance) else Reason.FEASIBLE
-    info = BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None)
-    seconds = time.monotonic() - started
+    span = sidecar.span if source is BoundSource.SOLVER else 0.0
+    tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, span)
+    optimal, seconds = is_optimal(objective, best, error, tolerance), time.monotonic() - started
     result = Result(
         data=DataSummary.of(dataset),
         score=sidecar.score,
         constraints=sidecar.constraints,
-        reason=reason,
-        limit=Limit(parsed.limit) if reason is Reason.FEASIBLE and parsed.limit is not None else None,
+        reason=Reason.OPTIMAL if optimal else Reason.FEASIBLE,
+        limit=None if optimal or parsed.limit is None else Limit(parsed.limit),
         structure=structure,
         objective=objective,
         bound=best,
         tolerance=tolerance,
         bound_source=source,
-        backend=info,
+        backend=BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None),
         seconds=Seconds(total=seconds, coefficients=seconds),
         trace=((seconds, objective, best),),
         detail=parsed.status,
         request=dataset.request,
-        notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
+        notes=(*notes_of_results(dataset.notes), *(() if note is None else (note,))),
     )
     result = of_whole_problem(problem, result)
     return replace(result, classifier=fit_classifier(dataset, result), parameters=ParameterFit())
 
 
 def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:
-    """Return the files that belong to a solution: the sidecar of its model, and the model itself.
-
-    Raises
-    ------
-    InputError
-        If the solution or its sidecar does not exist.
-    """
+    """Return sidecar and model of a solution; raise InputError if the solution or the sidecar does not exist."""
     path = Path(solution)
     if not path.is_file():
         raise InputError(f"There is no solution file {str(path)!r}.")

@@ -13,32 +13,16 @@ from milpbn.solving.engines.base import Engine
 from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.options import Options
 from milpbn.util.budget import Budget
+from milpbn.util.clock import PARAMETERS_SHARE
 
 
 @dataclass(frozen=True)
 class Job:
     """One search for the best structure of a problem.
 
-    Attributes
-    ----------
-    problem : Problem
-        What to maximise, with its coefficients; or, if there are `steps`, the same over fewer parent sets.
-    dataset : Dataset
-        The training data of the problem, for the classifier's parameters.
-    options : Options
-        How to search.
-    engine : Engine
-        The engine that searches.
-    version : str
-        Return value of `Engine.version`.
-    budget : Budget
-        Time and memory of the whole run.
-    steps : tuple of Enlargement
-        Make the problem to maximise from the one over fewer parent sets.
-    described : mapping
-        What a search must have in common with this one to go on from its checkpoint; empty without a checkpoint.
-    earlier : SavedSearch or None
-        The run from which this one goes on; None to begin anew.
+    If there are `steps`, the problem is over fewer parent sets, and they enlarge it to the one that is maximised.
+    `version` is what `Engine.version` returned, and `described` what `milpbn.solving.checkpoint.describe` did (empty
+    without a checkpoint). `budget` is that of the whole run; `earlier` is a run from which this one goes on.
     """
 
     problem: Problem
@@ -57,7 +41,8 @@ class Job:
         return self.engine.capabilities.continues_root
 
     def search_budget(self) -> Budget:
-        """Return the budget of the search: a part of the run's, which leaves time for the parameters."""
-        end = self.options.search_deadline(self.budget.began)
-        seconds = None if end is None else end - self.budget.began
-        return Budget(seconds, began=self.budget.began, cancelled=self.options.interrupted, whole=self.budget)
+        """Return the budget of the search: that of the run without the time for parameters that are fitted later."""
+        options, seconds = self.options, self.options.time_limit
+        if seconds is not None and options.method != "ml":
+            seconds *= 1.0 - PARAMETERS_SHARE
+        return Budget(seconds, began=self.budget.began, cancelled=options.interrupted, whole=self.budget)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-import time
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from milpbn.claims.about import BackendInfo
-from milpbn.claims.gap import Gap
 from milpbn.claims.local_result import LocalResult
-from milpbn.claims.reasons import BoundSource, Limit, Reason
+from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import NotSavedError
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
@@ -24,14 +22,13 @@ from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.base import Outcome
 from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
 from milpbn.solving.api import training_data
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.files import RunFiles
-from milpbn.solving.options import Options
-from milpbn.solving.progress import Progress, show_gap, show_number, structure_lines, wants_progress
+from milpbn.solving.options import LocalOptionKeywords, Options, takes
+from milpbn.solving.progress import Progress, number_lines, structure_lines, wants_progress
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
@@ -76,25 +73,13 @@ def export_local_scores(
     return local
 
 
+@takes(LocalOptionKeywords, acyclicity="cluster", threads=1)
 def solve_local_scores(
     scores: LocalScores | str | os.PathLike[str],
     *,
     name: str | None = None,
-    backend: str = "auto",
-    acyclicity: str = "cluster",
-    time_limit: float | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = 1,
-    random_state: int = 0,
-    start: Structure | None = None,
-    solver_options: Mapping[str, str] | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
     started: float | None = None,
+    **options: Unpack[LocalOptionKeywords],
 ) -> LocalResult:
     """Find the structure with the largest sum of local scores, such as those of a ``.jkl`` file.
 
@@ -106,19 +91,11 @@ def solve_local_scores(
         The scores, or their file.
     name : str, optional
         Name of the scores in the result; by default that of the file without its ending.
-    backend : str
-        A MILP solver (`milpbn.solvers.registry.solver_names`); ``auto`` is HiGHS.
-    acyclicity : {"cluster", "order"}
-        How cycles are excluded.
-    time_limit, gap_rel, gap_abs, threads, random_state, start, solver_options, output, trace, log, verbose, interrupted
-        How to search; see `milpbn.solving.options.Options`. The start is a structure over the variables of the file, in
-        its order. ``output`` gets what `LocalResult.to_dict` returns.
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
-
-    Returns
-    -------
-    LocalResult
+    **options
+        How to search; see `milpbn.solving.options.Options`. The backend is a MILP solver; ``auto`` is HiGHS. The start
+        is a structure over the variables of the file, in its order. ``output`` gets what `LocalResult.to_dict` returns.
 
     Raises
     ------
@@ -131,31 +108,18 @@ def solve_local_scores(
     NotSavedError
         If a file could not be written at the end; its attribute ``result`` is the result.
     """
-    began = time.monotonic() if started is None else started
-    options = Options(
-        backend=backend,
-        acyclicity=acyclicity,
-        time_limit=time_limit,
-        gap_rel=gap_rel,
-        gap_abs=gap_abs,
-        threads=threads,
-        random_state=random_state,
-        start=start,
-        solver_options=solver_options or {},
-        output=output,
-        trace=trace,
-        log=log,
-        verbose=verbose,
-        interrupted=interrupted,
-    )
-    engine = _engine(options)
+    how = Options(**options)
+    budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
+    engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
-    engine.check_options(options.solver_options)
-    with stages.shown(began, wanted=wants_progress(options.verbose)):
+    engine.check_options(how.solver_options or {})
+    with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:
             name = "local scores" if isinstance(scores, LocalScores) else Path(scores).stem
-        return _Search(local, name, options, engine, version, began).run()
+        search = _Search(local, name, how, engine, version)
+        session = Session(LocalProblem.of(local), budget, gap_rel=how.gap_rel, gap_abs=how.gap_abs)
+        return search.run(session)
 
 
 def _engine(options: Options) -> MilpEngine:
@@ -169,56 +133,44 @@ def _engine(options: Options) -> MilpEngine:
     return MilpEngine(solver)
 
 
+@dataclass(frozen=True)
 class _Search:
-    """One search: its session, its files, and its result."""
+    """What is searched, and how."""
 
-    def __init__(
-        self, local: LocalScores, name: str, options: Options, engine: MilpEngine, version: str, began: float
-    ) -> None:
-        self._local, self._name, self._options = local, name, options
-        self._engine, self._version = engine, version
-        self._problem = LocalProblem.of(local)
-        self._session = Session(
-            self._problem,
-            Budget(options.time_limit, began=began, cancelled=options.interrupted),
-            gap_rel=options.gap_rel,
-            gap_abs=options.gap_abs,
-        )
-        self._progress = Progress() if wants_progress(options.verbose) else None
-        self._files = RunFiles(options)
+    local: LocalScores
+    name: str
+    options: Options
+    engine: MilpEngine
+    version: str
 
-    def run(self) -> LocalResult:
+    def run(self, session: Session) -> LocalResult:
         """Search, report, and return the result."""
-        session, problem = self._session, self._problem
-        events = session.events(self._engine.source, BoundSource.SOLVER)
-        names = self._local.candidates.names
-        start = self._options.start
-        if start is not None and (start.names != names or not problem.obeys(start)):
-            raise InputError(
-                "The start has other variables than the local scores, or a parent set that they do not list."
-            )
-        empty = Structure.empty(names)
-        first = start if start is not None else empty if problem.obeys(empty) else None
+        options = self.options
+        files, progress = RunFiles(options), Progress() if wants_progress(options.verbose) else None
+        events = session.events(self.engine.source, BoundSource.SOLVER)
+        first = self._first(session.problem)
         if first is not None:
             events.offer(first)
-        settings = self._options.settings(session.budget.deadline)
 
         def search() -> None:
-            session.make(outcome=self._engine.run(problem, Start(first), settings, events))
+            start, settings = Start(first), options.settings(session.budget.deadline)
+            session.produce(outcome=self.engine.run(session.problem, start, settings, events))
+
+        def update() -> None:
+            _, objective, bound, trace = session.snapshot()
+            if progress is not None:
+                progress.line(session.elapsed(), session.node_count, objective, bound, session.source)
+            files.update(trace, lambda: (self._result(session, final=False), None))
 
         try:
             with interrupts.deferred():
-                session.watch(search, self._update, self._version, name="milpbn-local-scores", daemon=True)
-        except KeyboardInterrupt:
-            session.stop(Limit.USER)
-        except MemoryError:
-            session.make(outcome=Outcome(limit="memory", detail="out of memory"))
+                session.watch(search, update, self.version, name="milpbn-local-scores", daemon=True)
         except MilpbnError as error:
             session.fail(error)
         finally:
             session.budget.close()  # a thread that nobody waits for may still run
-        result = self._result(final=True)
-        failures = self._files.finish(session.snapshot()[3], result, None)
+        result = self._result(session, final=True)
+        failures = files.finish(session.snapshot()[3], result, None)
         if session.error is not None:
             raise session.error
         if result.reason is Reason.INFEASIBLE:
@@ -231,23 +183,25 @@ class _Search:
             raise NotSavedError(failures[0], result)
         return result
 
-    def _update(self) -> None:
-        """Show and save what changed."""
-        session = self._session
-        _, objective, bound, trace = session.snapshot()
-        if self._progress is not None:
-            gap = Gap.between(objective, bound).relative_to_bound
-            self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
-        self._files.update(trace, lambda: (self._result(final=False), None))
+    def _first(self, problem: Problem) -> Structure | None:
+        """Return the user's start, or the structure without arcs if it is allowed."""
+        start, empty = self.options.start, Structure.empty(problem.candidates.names)
+        if start is None:
+            return empty if problem.obeys(empty) else None
+        if start.names != empty.names or not problem.obeys(start):
+            raise InputError(
+                "The start has other variables than the local scores, or a parent set that they do not list."
+            )
+        return start
 
-    def _result(self, *, final: bool) -> LocalResult:
-        session, candidates = self._session, self._local.candidates
+    def _result(self, session: Session, *, final: bool) -> LocalResult:
+        candidates = self.local.candidates
         structure, objective, bound, trace = session.snapshot()
         reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
-        detail = session.made.outcome.detail if final and session.budget.stopped is None else ""
+        detail = session.products.outcome.detail if final and session.budget.stopped is None else ""
         return LocalResult(
-            name=self._name,
-            sha256=self._local.sha256,
+            name=self.name,
+            sha256=self.local.sha256,
             variables=candidates.n_variables,
             parent_sets=candidates.n_sets,
             reason=reason,
@@ -257,10 +211,10 @@ class _Search:
             objective=objective,
             bound=bound,
             tolerance=None if objective is None else session.tolerance(objective),
-            backend=BackendInfo(self._engine.name, self._version, self._options.n_threads),
+            backend=BackendInfo(self.engine.name, self.version, self.options.n_threads),
             seconds=session.elapsed(),
             trace=tuple(trace),
-            seed=self._options.random_state,
+            seed=self.options.random_state,
             nodes=session.node_count,
         )
 
@@ -294,15 +248,12 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
 
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
-    gap, limit = result.gap, result.limit
+    limit, source = result.limit, f"{'the file says ' if read else ''}{BoundSource.SOLVER}"
     lines = [
         f"data       {result.name}: local scores of {result.parent_sets} parent sets of {result.variables} variables",
         f"backend    {result.backend.version}",
         f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
-        f"incumbent  {show_number(result.objective)}",
-        f"bound      {show_number(result.bound)}"
-        + ("" if result.bound is None else f"  ({'the file says ' if read else ''}{BoundSource.SOLVER})"),
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+        *number_lines(result.objective, result.bound, "" if result.bound is None else source),
         f"seconds    {result.seconds:.2f}",
     ]
     if result.structure is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, TypeVar, cast
 
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
@@ -14,12 +17,11 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
 from milpbn.solving.declared import DeclaredOptions
-from milpbn.util.clock import PARAMETERS_SHARE
+from milpbn.util.options import declared
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
 
-#: The most structures that a search lists. Every one of them is scored from the data, and compared with the others.
-MOST_STRUCTURES = 1000
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,9 +64,8 @@ class Options(DeclaredOptions):
         Parameters of the MILP solver itself.
     parameters : str or None
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
-        (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them; ``ml`` itself is taken
-        at its word. What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
-        search.
+        (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them. What is not ``ml``
+        takes `milpbn.util.clock.PARAMETERS_SHARE` of a time limit, and no part in the search.
     output : path or None
         File for ``result.json``, written at the end, and meanwhile at every change, but not more than every 15 seconds.
     trace : path or None
@@ -100,19 +101,10 @@ class Options(DeclaredOptions):
             raise InputError(
                 f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."
             )
-        if self.time_limit is not None and not self.time_limit > 0:
-            raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
-        if not 1 <= self.n_best <= MOST_STRUCTURES:
-            raise InputError(
-                f"The number of best structures must lie between 1 and {MOST_STRUCTURES}, got {self.n_best}."
-            )
-        if not 0 <= self.random_state < 2**31:
-            raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
-        for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
-            if not gap >= 0:
-                raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
+        for item in declared(DeclaredOptions):
+            value = getattr(self, item.name)
+            if "range" in item.metadata and value is not None:
+                item.metadata["range"].check(value)
         ParameterMethod.parse(self.method)
         if self.resume and self.checkpoint is None:
             raise InputError(
@@ -123,41 +115,19 @@ class Options(DeclaredOptions):
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
 
-    def search_deadline(self, started: float) -> float | None:
-        """Return the `time.monotonic` value at which the search has to stop, or None. What follows takes time, too."""
-        if self.time_limit is None:
-            return None
-        share = 0.0 if self.method == "ml" else PARAMETERS_SHARE
-        return started + (1.0 - share) * self.time_limit
-
     def settings(self, deadline: float | None) -> Settings:
-        """Return what an engine or a solver needs to know of the options.
-
-        Parameters
-        ----------
-        deadline : float or None
-            `time.monotonic` value at which it has to stop.
-        """
+        """Return what an engine or a solver needs to know of the options, with its deadline by `time.monotonic`."""
         return Settings(
             deadline=deadline,
             threads=self.n_threads,
             seed=self.random_state,
             gap_rel=self.gap_rel,
             gap_abs=self.gap_abs,
-            options=self.solver_options,
+            options=self.solver_options or {},
             log=None if self.log is None else Path(self.log),
             acyclicity=self.acyclicity,
             reduce=self.reduce,
         )
-
-    @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> Options:
-        """Return the options among a function's arguments, by their names.
-
-        Functions that take options list each in their signature, for completion and type checkers. They call this
-        method with their ``locals()``.
-        """
-        return cls(**{field.name: arguments[field.name] for field in fields(cls)})
 
     @property
     def method(self) -> str:
@@ -167,6 +137,69 @@ class Options(DeclaredOptions):
     @property
     def n_threads(self) -> int:
         """Threads to use."""
-        if self.threads is not None:
-            return self.threads
-        return all_cores()
+        return all_cores() if self.threads is None else self.threads
+
+
+class LocalOptionKeywords(TypedDict, total=False):
+    """The options of a search over local scores as keyword arguments, for editors and type checkers."""
+
+    backend: str
+    acyclicity: str
+    time_limit: float | None
+    gap_rel: float
+    gap_abs: float
+    threads: int | None
+    random_state: int
+    start: Structure | None
+    solver_options: Mapping[str, str] | None
+    output: str | os.PathLike[str] | None
+    trace: str | os.PathLike[str] | None
+    log: str | os.PathLike[str] | None
+    verbose: bool | None
+    interrupted: Callable[[], bool] | None
+
+
+class OptionKeywords(LocalOptionKeywords, total=False):
+    """All fields of `Options` as keyword arguments, for editors and type checkers."""
+
+    memory_limit: int | None
+    warm_start: bool
+    root_bound: bool
+    root_only: bool
+    reduce: bool
+    merge: bool
+    n_best: int
+    parameters: str | None
+    certificate: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    resume: bool
+    on_change: Callable[[Result], bool | None] | None
+
+
+def takes(keywords: type, **changed: Any) -> Callable[[F], F]:
+    """Return a decorator for functions that take options as keywords: their signature lists each with its default.
+
+    The defaults are those of `Options`, except for those that are `changed`.
+    """
+
+    def decorate(function: F) -> F:
+        own = signature(function)
+        named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        defaults = {"solver_options": None, **changed}
+        for name, one in signature(Options).parameters.items():
+            if name in keywords.__annotations__:
+                named.append(one.replace(default=defaults.get(name, one.default)))
+        shown = own.replace(parameters=named)
+
+        @wraps(function)
+        def checked(*args: Any, **given: Any) -> Any:
+            try:
+                shown.bind(*args, **given)
+            except TypeError as error:
+                raise TypeError(f"{function.__name__}() {error}") from None
+            return function(*args, **{**changed, **given})
+
+        checked.__signature__ = shown  # type: ignore[attr-defined]
+        return cast(F, checked)
+
+    return decorate

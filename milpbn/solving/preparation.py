@@ -5,14 +5,15 @@ Each stage is a small function of the job and the session, and asks the session 
 
 from __future__ import annotations
 
-from milpbn.claims.reasons import BoundSource
+from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
 from milpbn.engine.saved_root import restore_root
+from milpbn.errors import SolverError
 from milpbn.heuristics.starts import plain_starts
 from milpbn.heuristics.tuning import TUNING as CLIMBS
 from milpbn.problem.bounds import first_bound, loose_bound, trivial_bound
-from milpbn.solving.checkpoint import SavedSearch, require_incumbent
-from milpbn.solving.climbing import climb, offer
+from milpbn.solving.checkpoint import SavedSearch
+from milpbn.solving.enlarging import climb, offer
 from milpbn.solving.job import Job
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
@@ -30,10 +31,14 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         _go_on(job, session, kernels, job.earlier, job.earlier.tree)
         return
     if job.earlier is not None:
-        _begin_with(session, job.earlier)
-    session.bound(_loose_bound(session), BoundSource.CERTIFIED)
+        _resume(session, job.earlier, begun=False)
+    problem = session.problem
+    bound = loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
+    session.bound(bound, BoundSource.CERTIFIED)
     for step in job.steps:
-        if not step.enlarge(session, kernels, job.options):
+        if not step.enlarge(session, kernels, job.options, job.budget):
+            # Whatever the reason was: no engine must search over these parent sets only.
+            session.stop(Limit.TIME)
             return
     starts = offer(session, plain_starts(session.problem, job.options.start))
     if session.budget.stop():
@@ -55,40 +60,38 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         _bound_root(job, session)
 
 
-def _begin_with(session: Session, earlier: SavedSearch) -> None:
-    """Take the incumbent of an earlier run whose tree search had not begun. Its bounds are computed anew."""
-    require_incumbent(earlier, session.problem)
-    session.resume(earlier.structure, None, [(t, z, None) for t, z, _ in earlier.trace], None)
+def _resume(session: Session, earlier: SavedSearch, *, begun: bool) -> None:
+    """Take the incumbent of an earlier run, and its bound if its tree search had begun; else only the times."""
+    try:
+        if begun:
+            session.resume(earlier.structure, earlier.bound, earlier.trace, earlier.nodes)
+        else:
+            session.resume(earlier.structure, None, [(t, z, None) for t, z, _ in earlier.trace], None)
+    except SolverError:  # the structure is none of the problem
+        raise incomplete(earlier.path) from None
 
 
 def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, tree: SavedArrays) -> None:
     """Take incumbent, bound and root of an earlier run; its engine takes the rest."""
     stages.enter("checkpoint")
-    problem = session.problem
-    require_incumbent(earlier, problem)
     # Kernels come first: the session of a search that has ended stops as soon as it has the bound.
     ready = kernels.ready("root") and kernels.ready("branching")
-    session.resume(earlier.structure, earlier.bound, earlier.trace, earlier.nodes)
+    _resume(session, earlier, begun=True)
     if not ready:
         return
     root = Root(
-        problem,
+        session.problem,
         earlier.structure,
         threads=job.options.n_threads,
-        proof=session.made.proof,
+        proof=session.products.proof,
         n_best=job.options.n_best,
     )
     try:
         restore_root(root, tree.under("root."))
-        root.pool.restore(tree.under("pool."), problem)
+        root.pool.restore(tree.under("pool."), session.problem)
     except UnfitError:
         raise incomplete(earlier.path) from None
-    session.make(root=root)
-
-
-def _loose_bound(session: Session) -> float:
-    problem = session.problem
-    return loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
+    session.produce(root=root)
 
 
 def _bound_first(session: Session) -> None:
@@ -109,9 +112,9 @@ def _bound_root(job: Job, session: Session) -> None:
         session.events("frank-wolfe", budget=budget),
         reduce=options.reduce,
         threads=options.n_threads,
-        proof=session.made.proof,
+        proof=session.products.proof,
         n_best=options.n_best,
     )
-    session.make(reduced=reduced, root=root)
+    session.produce(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:
         climb(session, [session.structure], options.random_state)

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.parts import Average
-from milpbn.claims.result import Gap, Result, TracePoint
+from milpbn.claims.result import Gap, Result
 from milpbn.claims.selection import Selection
 from milpbn.data.dataset import dropped_notes
-from milpbn.errors import InputError
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
 from milpbn.util import stages
+from milpbn.util.options import listed
 from milpbn.util.padding import columns_of, padded
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
@@ -35,9 +32,9 @@ def wants_progress(verbose: bool | None) -> bool:
     return in_notebook() or sys.stderr.isatty()
 
 
-def show_number(value: float | None, digits: int = 6) -> str:
-    """Return a score as text: with a fixed number of digits, or a dash if it is unknown."""
-    return "-" if value is None else f"{value:.{digits}f}"
+def show_number(value: float | None) -> str:
+    """Return a score as text: with six digits, or a dash if it is unknown."""
+    return "-" if value is None else f"{value:.6f}"
 
 
 def show_gap(value: float | None) -> str:
@@ -61,7 +58,6 @@ class Progress:
         nodes: int | None,
         objective: float | None,
         bound: float | None,
-        gap: float | None,
         source: str,
         more: str = "",
     ) -> None:
@@ -75,55 +71,12 @@ class Progress:
             self._line.keep(HEADER)
             self._header = True
         shown = "-" if nodes is None else str(nodes)
+        gap = Gap.between(objective, bound).relative_to_bound
         self._line.show(
             f"{seconds:8.1f}s {shown:>9} {show_number(objective):>16} {show_number(bound):>16} "
             f"{show_gap(gap):>9}  {source}{more}"
         )
         self._last = state
-
-
-class TraceFile:
-    """A file with the any-time trace as JSON lines, written during the run."""
-
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        try:
-            self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # open for the whole run
-        except OSError as error:
-            raise self._refusal(path, error) from None
-        self._path = path
-        self._written = 0
-
-    def update(self, trace: Iterable[TracePoint]) -> None:
-        """Append the points that are not in the file yet.
-
-        Raises
-        ------
-        InputError
-            If the file can no longer be written.
-        """
-        points = list(trace)
-        try:
-            for seconds, objective, bound in points[self._written :]:
-                line = {"seconds": round(seconds, 6), "incumbent": objective, "bound": bound}
-                self._file.write(json.dumps(line) + "\n")
-            self._written = len(points)
-            self._file.flush()
-        except OSError as error:
-            raise self._refusal(self._path, error) from None
-
-    def close(self) -> None:
-        """Close the file; raises the same errors as `update`, also if the file was removed meanwhile."""
-        try:
-            written = os.fstat(self._file.fileno())
-            self._file.close()
-            if not os.path.samestat(written, os.stat(self._path)):
-                raise FileNotFoundError(errno.ENOENT, "it was removed or replaced while the search ran")
-        except OSError as error:
-            raise self._refusal(self._path, error) from None
-
-    @staticmethod
-    def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
-        return InputError(f"The trace file {os.fspath(path)} cannot be written ({error.strerror}).")
 
 
 def _threads(count: int | None) -> str:
@@ -158,12 +111,12 @@ def scope_lines(result: Result) -> list[str]:
     return lines if of is None else [*lines, kept_line(of.n_kept, of.total)]
 
 
-def number_lines(objective: float | None, bound: float | None) -> list[str]:
-    """Return incumbent, bound and gap, one line each."""
+def number_lines(objective: float | None, bound: float | None, source: str = "") -> list[str]:
+    """Return incumbent, bound with its source, and gap, one line each."""
     gap = Gap.between(objective, bound)
     return [
         f"incumbent  {show_number(objective)}",
-        f"bound      {show_number(bound)}",
+        f"bound      {show_number(bound)}{source and f'  ({source})'}",
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
     ]
 
@@ -209,44 +162,34 @@ def selection_lines(selection: Selection | None) -> list[str]:
 
 def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
     """Return lines about parameters that are not those of the score, with a label of `width` characters; else none."""
+    return _labelled("parameters", record, width)
+
+
+def _labelled(label: str, record: ParameterFit | Average | None, width: int = 11) -> list[str]:
     sentences = [] if record is None else record.describe()
-    return [f"{'' if k else 'parameters':{width}}{sentence}" for k, sentence in enumerate(sentences)]
+    return [f"{'' if k else label:{width}}{sentence}" for k, sentence in enumerate(sentences)]
 
 
 def left_out_lines(left_out: Mapping[str, str], width: int = 11) -> list[str]:
-    """Return a line that names the columns that are no features, each with the reason; no line without any.
-
-    Parameters
-    ----------
-    left_out : mapping from str to str
-        `Dataset.left_out`.
-    width : int
-        Number of characters of the label.
-    """
+    """Return a line that names the columns that are no features, each with the reason; no line without any."""
     named = [f"{name} ({'as asked' if why == 'asked' else why})" for name, why in left_out.items()]
     return [f"{'left out':{width}}{', '.join(named)}"] if named else []
-
-
-def average_lines(average: Average | None) -> list[str]:
-    """Return lines about a classifier that averages several networks; else none."""
-    sentences = [] if average is None else average.describe()
-    return [f"{'' if k else 'classifier':11}{sentence}" for k, sentence in enumerate(sentences)]
 
 
 def alternative_lines(alternatives: Alternatives | None, among: str = "") -> list[str]:
     """Return lines about the K best structures, each beside the best one, and what they are among; else none."""
     if alternatives is None:
         return []
-    listed = alternatives.structures
+    best = alternatives.structures
     if alternatives.exhausted:
-        said = f"proved: there are {len(listed)} structures in all"
+        said = f"proved: there are {len(best)} structures in all"
     elif alternatives.optimal:
         said = f"proved: no other structure scores more than {show_number(alternatives.bound)}"
     else:
         said = f"not proved: other structures may score up to {show_number(alternatives.bound)}"
     lines = [f"{f'best {alternatives.asked}':<11}{said}", *among_lines(among)]
-    first = listed[0].structure.to_mapping()
-    for number, one in enumerate(listed, start=1):
+    first = best[0].structure.to_mapping()
+    for number, one in enumerate(best, start=1):
         own = one.structure.to_mapping()
         changed = [
             f"{name} <- {', '.join(own[name]) or '(none)'}"
@@ -261,13 +204,8 @@ def alternative_lines(alternatives: Alternatives | None, among: str = "") -> lis
         (alternatives.same_posteriors, "have the same posteriors"),
         (alternatives.markov_equivalent, "are Markov equivalent: the same but for smoothing"),
     ):
-        lines += [f"{'':11}{join_numbers(group)} {of}" for group in groups]
+        lines += [f"{'':11}{listed(map(str, group), 'and')} {of}" for group in groups]
     return lines
-
-
-def join_numbers(numbers: Sequence[int]) -> str:
-    """Return numbers as an enumeration, such as "2, 3 and 5"."""
-    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
 
 
 def _source_of_bound(source: str, read: bool) -> str:
@@ -278,11 +216,17 @@ def _source_of_bound(source: str, read: bool) -> str:
     return f"the file says {source}{check}"
 
 
-def _within_tolerance(result: Result) -> bool:
-    """Return whether the gap is as small as solvers' tolerances; an import without a bound has a larger one."""
-    if result.objective is None or result.gap.absolute is None:
-        return False
-    return result.gap.absolute <= 1e-4 * max(1.0, abs(result.objective))
+def _status(result: Result) -> str:
+    """Return the reason, and what stopped the run or is left of the gap."""
+    status = str(result.reason)
+    if result.limit is not None:
+        explained = result.limit == "memory" and result.detail
+        return status + (f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})")
+    gap = result.gap.absolute
+    small = gap is not None and gap <= 1e-4 * max(1.0, abs(result.objective or 0.0))
+    if result.reason == "feasible" and small:  # an import without a bound has a larger gap
+        status += " (the search has ended; what is left of the gap is tolerance)"
+    return status
 
 
 def closing_block(result: Result, *, read: bool = False) -> str:
@@ -291,12 +235,6 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
     gap = result.gap
-    status = str(result.reason)
-    if result.limit is not None:
-        explained = result.limit == "memory" and result.detail
-        status += f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})"
-    elif result.reason == "feasible" and _within_tolerance(result):
-        status += " (the search has ended; what is left of the gap is tolerance)"
     data = result.data
     unique = "" if data.unique_samples == data.samples else f" ({data.unique_samples} different)"
     weighted = data.total_weight is not None and data.total_weight != data.samples
@@ -311,7 +249,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
-        f"status     {status}{result.among_clause}",
+        f"status     {_status(result)}{result.among_clause}",
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}"
         + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),
@@ -350,8 +288,8 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         + (f" + {s.average:.2f} other networks" if s.average else "")
     )
     lines += selection_lines(result.selection)
-    lines += parameter_lines(result.parameters)
-    lines += average_lines(result.average)
+    lines += _labelled("parameters", result.parameters)
+    lines += _labelled("classifier", result.average)
     lines += alternative_lines(result.alternatives, result.among)
     if result.structure is not None:
         lines += structure_lines(result.structure)
@@ -361,16 +299,10 @@ def closing_block(result: Result, *, read: bool = False) -> str:
 def structure_lines(structure: Structure) -> list[str]:
     """Return a heading and the parents of every variable, one line each; and whether no feature matters."""
     width = max(columns_of(name) for name in structure.names)
-    apart = (
-        []
-        if structure.markov_blanket
-        else ["no arc joins the class: this network gives every sample the same class"]
-    )
-    return [
-        "structure",
-        *(
-            f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
-            for name, parents in structure.to_mapping().items()
-        ),
-        *(f"  ({words})" for words in apart),
+    lines = [
+        f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
+        for name, parents in structure.to_mapping().items()
     ]
+    if not structure.markov_blanket:
+        lines.append("  (no arc joins the class: this network gives every sample the same class)")
+    return ["structure", *lines]

@@ -20,10 +20,6 @@ class Question:
     ----------
     data : Dataset, Table, or anything `read_table` reads
         Training data; if a table has a split, its training rows are used.
-    score : Score
-        What to maximise.
-    constraints : Constraints or None
-        What the structure has to obey.
     scope : Subset, Screen or None
         The part of the problem that is searched; None for the whole.
     """
@@ -46,10 +42,7 @@ class Question:
     ) -> Question:
         """Return the question that the arguments of `milpbn.solve` ask; the seed draws the subset.
 
-        Raises
-        ------
-        InputError
-            If the score is none, a number is impossible, or both a subset and a screening are asked for.
+        Raise InputError if the score is none, a number is impossible, or both a subset and a screening are asked for.
         """
         spec = Score(name=score) if isinstance(score, str) else score
         if not isinstance(spec, Score):
@@ -68,13 +61,7 @@ class Question:
         return self.scope.k if isinstance(self.scope, Screen) else None
 
     def require_listable(self, n_best: int) -> None:
-        """Refuse a list of the K best structures where only a part of the problem is searched.
-
-        Raises
-        ------
-        InputError
-            In a sentence that names both options.
-        """
+        """Refuse a list of the K best structures where only a part of the problem is searched, with an InputError."""
         if n_best > 1 and self.scope is not None:
             option = "--subset (subset)" if self.subset is not None else "--screen (screen)"
             raise InputError(

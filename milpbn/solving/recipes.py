@@ -1,4 +1,7 @@
-"""Recommended settings under one name: a grid of options, and what decides between them."""
+"""What validation is asked to choose: p, the number of parents, the options of a grid, or those of a recipe.
+
+A recipe is a recommended grid under a name, with what decides.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass, replace
 
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.solving.grid import MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
+from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
 from milpbn.solving.options import Options
 
 #: Candidate parent sets times training rows above which a recipe leaves out a setting: building its tables takes some
@@ -23,16 +27,8 @@ POLICIES = f"{MISSING}={','.join(MISSING_VALUES)}"
 class Recipe:
     """A setting that is recommended for a purpose.
 
-    Attributes
-    ----------
-    purpose : str
-        What it is for, in a few words.
-    grid : str
-        The options that held-out rows choose from, as for ``--select``.
-    by : {'accuracy', 'log-loss'}
-        What decides, if the user does not say it.
-    time_limit : float
-        Seconds for the choice and the final search together, if the user gives no limit.
+    Held-out rows choose from the options of `grid`, as for ``--select``. `time_limit` are the seconds for the choice
+    and the final search together, if the user gives no limit.
     """
 
     purpose: str
@@ -41,13 +37,7 @@ class Recipe:
     time_limit: float
 
     def choices(self, given: Collection[str] = ()) -> Grid:
-        """Return the grid without the options that the user has given as single values.
-
-        Parameters
-        ----------
-        given : collection of str
-            Attributes of `Score`, ``discretise`` or ``parameters``.
-        """
+        """Return the grid without the options that the user has given as single values."""
         return self._grid([word for word in self.grid.split() if _option(word) not in given])
 
     def applied(
@@ -55,16 +45,9 @@ class Recipe:
     ) -> tuple[Grid, Options]:
         """Return the grid and the options of a selection by this recipe. What the user has given wins.
 
-        Parameters
-        ----------
-        options : Options
-            Those of the user. Parameters without values, such as ``ml`` or ``cll``, take the place of the recipe's in
-            the grid; those with values are fitted after the final search only. Without a time limit the options get
-            the recipe's.
-        given : collection of str
-            Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values.
-        by : {'accuracy', 'log-loss'}, optional
-            What decides; by default what the recipe says.
+        Parameters without values, such as ``ml`` or ``cll``, take the place of the recipe's in the grid; those with
+        values are fitted after the final search only. Without a time limit the options get the recipe's. `given` has
+        attributes of `Score`, ``discretise`` or ``missing`` for which the user has given single values.
         """
         if options.time_limit is None:
             options = replace(options, time_limit=self.time_limit)
@@ -102,13 +85,67 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return a recipe by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Return a recipe by its name; raise InputError if there is none."""
     if name not in RECIPES:
         raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")
     return RECIPES[name]
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user wants validation to choose; not both a grid and a recipe, nor an average of nothing that is chosen.
+
+    With `p` or `max_parents`, they are chosen from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
+    `grid` is as for `Grid.parse`. `by`, accuracy or log-loss, is what is compared; without it, accuracy or the
+    criterion of the recipe. `average` is the number of the best settings whose networks are averaged.
+    """
+
+    p: bool = False
+    max_parents: bool = False
+    grid: str | None = None
+    recipe: str | None = None
+    by: str | None = None
+    average: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.recipe is not None and self.grid is not None:
+            raise InputError(
+                "--recipe (recipe) has a grid of its own; leave out --select (select), or the recipe."
+            )
+        if self.average is not None:
+            Grid(average=self.average)  # refuses an impossible number
+        if self.average not in (None, 1) and not self:
+            raise InputError(
+                "--average (average) takes the best settings of a selection; add --recipe, --select, --p cv or "
+                "--max-parents cv (recipe, select, p='cv' or max_parents='cv')."
+            )
+
+    def __bool__(self) -> bool:
+        """Whether validation chooses anything."""
+        return self.p or self.max_parents or self.grid is not None or self.recipe is not None
+
+    @property
+    def of_missing(self) -> bool:
+        """Whether validation chooses between dropping rows with missing values and a state for these."""
+        if self.recipe is not None:
+            return True
+        return self.grid is not None and MISSING in Grid.parse(self.grid).others
+
+    def applied(self, score: Score, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
+        """Return the values to compare, and the options of the search with those of the recipe.
+
+        What is `given`, attributes of `Score`, ``discretise`` or ``missing`` for which the user has given single
+        values, wins over a recipe, and contradicts a grid that names it. Raise InputError if the grid or the recipe
+        cannot be read, or an option is given twice.
+        """
+        grid = Grid(
+            P_GRID if self.p else None,
+            MAX_PARENTS_GRID if self.max_parents else (score.max_parents,),
+            by=self.by or "accuracy",
+        )
+        if self.grid is not None:
+            grid = Grid.parse(self.grid, grid.by).joined(grid, given)
+        if self.recipe is not None:
+            chosen, options = find_recipe(self.recipe).applied(options, given, self.by)
+            grid = chosen.joined(grid, given)
+        return replace(grid, average=1 if self.average is None else self.average), options

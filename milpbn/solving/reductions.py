@@ -1,6 +1,6 @@
 """Smaller problems that are searched in place of the one that is asked, and what their results claim of it.
 
-`Reduction.apply` makes the problem and the steps that enlarge it; `invert` turns its result back. Some reductions lose
+`apply` makes the problem and the steps that enlarge it; `invert` turns its result back. Some reductions lose
 nothing, and need no way back: identical samples are merged (`Dataset.merged`), class-free parent sets are left out
 (`milpbn.problem.class_free`), parent sets are fixed to 0 (`milpbn.engine.reduction`).
 """
@@ -8,7 +8,6 @@ nothing, and need no way back: identical samples are merged (`Dataset.merged`), 
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -36,8 +35,9 @@ from milpbn.problem.subset import Subset
 from milpbn.problem.unused import forbid_unused, without_forbidden_unused
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.enlarging import BestSets, Enlargement, LargerSets
+from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.util.budget import Budget, Limit
-from milpbn.util.checkpoints import incomplete
 from milpbn.util.plurals import counted
 
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
@@ -53,22 +53,7 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Attributes
-    ----------
-    dataset : Dataset
-        Training rows.
-    score : Score
-        What to maximise.
-    constraints : Constraints
-        What the structure has to obey.
-    merge : bool
-        Merge identical samples.
-    for_milp : bool
-        Whether the problem is for a MILP solver, as in `build_problem`.
-    start : Structure or None
-        The user's start.
-    budget : Budget
-        The budget for building problems.
+    Its fields are those of `build_problem`, and the user's start.
     """
 
     dataset: Dataset
@@ -81,24 +66,18 @@ class Statement:
 
     @classmethod
     def of(
-        cls,
-        dataset: Dataset,
-        score: Score,
-        constraints: Constraints | None,
-        *,
-        listed: bool,
-        start: Structure | None,
+        cls, dataset: Dataset, question: Question, options: Options, *, for_milp: bool, budget: Budget
     ) -> Statement:
-        """Return the problem with all structures that the question is about.
+        """Return the problem with all structures that the question is about, which is asked of these training rows.
 
-        If the K best are `listed`, these are all class-free sets, and no arcs of features with one state.
+        If the K best are listed, these are all class-free sets, and no arcs of features with one state.
         """
-        asked = checked_constraints(constraints)
-        score = settled(score, asked, dataset.total_weight, listed=listed)
+        asked, start, listed = checked_constraints(question.constraints), options.start, options.n_best > 1
+        score = settled(question.score, asked, dataset.total_weight, listed=listed)
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)
-        return cls(dataset, score, asked, start=start)
+        return cls(dataset, score, asked, options.merge, for_milp, start, budget)
 
     @property
     def samples(self) -> Dataset:
@@ -140,52 +119,28 @@ class Reduced(NamedTuple):
     steps: tuple[Enlargement, ...] = ()
 
 
-class Reduction(ABC):
-    """A way to search a smaller problem in place of the one that is asked."""
-
-    @abstractmethod
-    def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
-        """Return the smaller problem.
-
-        Parameters
-        ----------
-        stated : Statement
-            The problem that is asked.
-        earlier : SavedSearch, optional
-            The run that goes on.
-
-        Raises
-        ------
-        InputError
-            If no problem can be built, or the checkpoint has a part that does not belong to this one.
-        NoIncumbentError
-            If the budget is used up.
-        """
-
-    @staticmethod
-    def invert(problem: Problem, result: Result) -> Result:
-        """Return the result of the smaller problem as one of the problem that is asked."""
-        return result
-
-
-class SmallSetsFirst(Reduction):
+class SmallSetsFirst:
     """All parent sets in the end. Where their tables take long, smaller ones come first.
 
     If the time limit comes before the last problem is built, the bound is `loose_bound`, which needs no coefficients.
+    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum.
     """
 
-    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
-        """Return the weights of the samples' margins if they are not those of the data."""
-        return None
+    def __init__(self, subset: Subset | None = None) -> None:
+        self._subset = subset
 
     def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
-        """Return the problem over all parent sets, or over the small ones with steps to larger ones."""
+        """Return the problem over all parent sets, or over the small ones with steps to larger ones.
+
+        An earlier run goes on with its own problem. Raise InputError if no problem can be built, and NoIncumbentError
+        if the budget is used up.
+        """
         samples, (rules, admitted) = stated.samples, stated.resolved
         # The whole problem is checked before a search over a part of it begins.
         require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp)
-        weights = None if earlier is None else earlier.weights_of(samples)
-        if weights is None:
-            weights = self.weights(samples, stated.score)
+        weights = None if earlier is None else earlier.sample_weights
+        if weights is None and self._subset is not None:
+            weights = self._subset.weights(samples, stated.score)
         at_once = SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT
         total = sum(own.count(samples.n_features) for own in admitted)
         n_samples = max(LOCAL_SCORE if stated.score.kind.has_local_terms else 1, samples.n_samples)
@@ -210,17 +165,6 @@ class SmallSetsFirst(Reduction):
 
         return Reduced(problem, tuple(map(larger, [*sizes[1:], None])))
 
-
-class SubsetOfSamples(SmallSetsFirst):
-    """The margins are summed over representative samples only; score and bound are those of this sum."""
-
-    def __init__(self, subset: Subset) -> None:
-        self._subset = subset
-
-    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
-        """Return the weights of the representative samples; see `Subset.weights`."""
-        return self._subset.weights(samples, score)
-
     @staticmethod
     def invert(problem: Problem, result: Result) -> Result:
         """Move the numbers over the subset to `Result.subset`; score the structure on all samples."""
@@ -238,7 +182,7 @@ class SubsetOfSamples(SmallSetsFirst):
         return replace(_unproved(result), objective=objective, subset=subset)
 
 
-class BestParentSets(Reduction):
+class BestParentSets:
     """The k best parent sets of every variable only; the bound holds for structures of these."""
 
     def __init__(self, screen: Screen) -> None:
@@ -257,17 +201,11 @@ class BestParentSets(Reduction):
         require_kept_room(data, stated.score, sum(kept), for_milp=stated.for_milp)
         require_usable(data, stated.score, small, rules, for_milp=stated.for_milp)
         problem = stated.build(small)
-        step = BestSets(k, tuple(admitted), stated.for_milp, stated.budget)
+        step = BestSets(k, tuple(admitted), stated.for_milp)
         if earlier is None or earlier.tree is None:
             return Reduced(problem, (step,))
-        candidates = earlier.candidates
-        if candidates is None:
-            raise incomplete(earlier.path)
-        c = candidates.n_variables - 1
-        pairs = zip(admitted, candidates.sets, strict=True)
-        if not all(own.contains(parents, c) for own, sets in pairs for parents in sets):
-            raise incomplete(earlier.path)
-        return Reduced(step.built(problem, candidates, earlier.ranked))
+        # A checkpoint has no kept sets where the small ones are all.
+        return Reduced(step.built(problem, earlier.candidates or small, earlier.ranked, stated.budget))
 
     @staticmethod
     def invert(problem: Problem, result: Result) -> Result:
@@ -283,18 +221,18 @@ class BestParentSets(Reduction):
         return replace(_unproved(result), screened=claim)
 
 
-def reduction(stated: Statement, scope: Subset | Screen | None) -> Reduction:
+def reduction(stated: Statement, scope: Subset | Screen | None) -> SmallSetsFirst | BestParentSets:
     """Return how the scope of a question is searched."""
     if isinstance(scope, Screen) and (best := BestParentSets(scope)).accepts(stated):
         return best
-    return SubsetOfSamples(scope) if isinstance(scope, Subset) else SmallSetsFirst()
+    return SmallSetsFirst(scope if isinstance(scope, Subset) else None)
 
 
 def of_whole_problem(problem: Problem, result: Result) -> Result:
     """Return a result that claims nothing about all data and all parent sets that holds for some of them only."""
     if problem.screened is not None:
         return BestParentSets.invert(problem, result)
-    return result if problem.subset_weights is None else SubsetOfSamples.invert(problem, result)
+    return result if problem.subset_weights is None else SmallSetsFirst.invert(problem, result)
 
 
 def only_small(steps: Sequence[Enlargement], problem: Problem, limit: Limit | None) -> list[str]:

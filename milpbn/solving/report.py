@@ -10,43 +10,124 @@ import numpy as np
 
 from milpbn.certificate.format import kept_arrays
 from milpbn.claims.about import COMPILED
+from milpbn.claims.alternatives import Alternative, Alternatives, Group
+from milpbn.claims.gap import is_optimal
 from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
+from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import DESCRIBED, Classifier
+from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
+from milpbn.network.structure import Structure
 from milpbn.solving.checkpoint import CheckpointFile
-from milpbn.solving.files import Known, RunFiles
+from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
-from milpbn.solving.listing import Listing
-from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
-from milpbn.solving.state import Session
+from milpbn.solving.state import Products, Session
 from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
 from milpbn.version import __version__
 
 #: Share of a run's seconds from which the result says that compilation used up the time limit.
 COMPILING_SHARE = 0.1
+#: Scoring, checking and comparing a structure takes this many times as long as scoring it from the data alone. The
+#: list may take this share of a time limit.
+SCORINGS, MOST_RESERVED = 3.0, 0.5
+
+
+class Listing:
+    """Makes the claim about the K best structures, as often as it is asked for; K are `asked` for."""
+
+    def __init__(self, session: Session, dataset: Dataset, asked: int) -> None:
+        self._session, self._dataset, self._asked = session, dataset, asked
+        #: The structures that were scored so far.
+        self._scores: dict[Structure, tuple[float, float]] = {}
+        #: The structures that the search listed when the list was read.
+        self._read: list[Structure] = []
+
+    def keep_time(self) -> None:
+        """Have the search stop early enough for scoring and comparing the list within the time limit."""
+        session, budget = self._session, self._session.budget
+        if budget.deadline is not None:
+            root = session.products.root
+            listed = self._asked if root is None else root.pool.known
+            most = MOST_RESERVED * (budget.deadline - session.started)
+            budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
+
+    def rest(self) -> float:
+        """Return the bound on all structures outside the list that the tree has proved so far."""
+        root = self._session.products.root
+        return np.inf if root is None else root.pool.rest
+
+    def read(self) -> None:
+        """Read the list of the search, and make its best structure the incumbent if that is not better."""
+        root, candidates = self._session.products.root, self._session.products.problem.candidates
+        if root is not None:
+            self._read = [candidates.structure(choice) for choice, _ in root.pool.best()]
+        if self._read:
+            best = max(self._read, key=lambda structure: self._scored(structure)[0])
+            self._session.prefer(best, *self._scored(best))
+
+    def claim(
+        self, rest: float, structure: Structure, objective: float, bound: float | None, *, final: bool
+    ) -> Alternatives:
+        """Return the list that was read, each structure with its own score, and what is proved of it.
+
+        The search lists by scores from the coefficients, which differ from these scores by rounding.
+
+        `rest` is what the method `rest` returned before the proof for the certificate was read. Only at the end
+        (`final`) the structures are compared with each other.
+        """
+        products = self._session.products
+        others = [other for other in self._read if other != structure]
+        scored = [Alternative(structure=structure, objective=objective)]
+        scored += (Alternative(structure=other, objective=self._scored(other)[0]) for other in others)
+        scored.sort(key=lambda one: -one.objective)
+        kept, dropped = scored[: self._asked], scored[self._asked :]
+        last = kept[-1].objective
+        most, full = rest, False
+        if products.root is not None:
+            # The list was read before the bound on the others: whatever left it meanwhile counts as another one.
+            choices = [products.problem.choice(one.structure) for one in dropped]
+            left_out = [choice for choice in choices if choice is not None]
+            most, full = products.root.pool.others(rest, left_out), products.root.pool.full
+        exhausted = most == -np.inf and not dropped and not full
+        if exhausted or bound is None:
+            proved = None
+        else:
+            # Fixings leave out only what scores less than a full list.
+            proved = max(min(most, bound), last if len(kept) == self._asked else -np.inf)
+        whole, error = len(kept) == self._asked, self._scored(kept[-1].structure)[1]
+        tolerance = self._session.tolerance(last)
+        optimal = exhausted or (whole and proved is not None and is_optimal(last, proved, error, tolerance))
+        structures = [one.structure for one in kept]
+        alike, equivalent = self._groups(structures) if final else ((), ())
+        return Alternatives(
+            asked=self._asked,
+            structures=tuple(kept),
+            bound=proved,
+            exhausted=exhausted,
+            optimal=optimal,
+            same_posteriors=alike,
+            markov_equivalent=equivalent,
+        )
+
+    def _groups(self, structures: list[Structure]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+        """Return which structures have the same posteriors, and which are Markov equivalent."""
+        score = self._session.problem.score
+        posteriors = posteriors_of(self._dataset.merged, structures, score.smoothing, score.smoothing_towards)
+        return same_posteriors(posteriors), markov_equivalent(structures)
+
+    def _scored(self, structure: Structure) -> tuple[float, float]:
+        if structure not in self._scores:
+            self._scores[structure] = self._session.scored(structure, "the list of the best")
+        return self._scores[structure]
 
 
 class Report:
-    """Shows and saves the state of a session.
-
-    Parameters
-    ----------
-    job : Job
-        The input of the run.
-    session : Session
-        The state of the run.
-
-    Raises
-    ------
-    InputError
-        If one of the files cannot be written.
-    """
+    """Shows and saves the state of a session; raises InputError if one of the files cannot be written."""
 
     def __init__(self, job: Job, session: Session) -> None:
         self._job, self._session = job, session
@@ -70,16 +151,14 @@ class Report:
             self._listing.keep_time()
         _, objective, bound, trace = session.snapshot()
         if self._progress is not None:
-            gap = Gap.between(objective, bound).relative_to_bound
-            self._progress.line(
-                session.elapsed(), session.node_count, objective, bound, gap, session.source, self._others()
-            )
-        self._files.update(trace, lambda: self.known(final=False))
+            nodes, others = session.node_count, self._others()
+            self._progress.line(session.elapsed(), nodes, objective, bound, session.source, others)
+        self._files.update(trace, lambda: self.current(final=False))
         self._tell(len(trace))
 
     def _others(self) -> str:
         """Return the proof of the K best structures so far, for the line of progress; empty if one is wanted."""
-        root = self._session.made.root
+        root = self._session.products.root
         if self._listing is None or root is None or not root.pool.full:
             return ""
         last, bound = root.pool.cutoff, root.pool.others(root.pool.rest)
@@ -92,37 +171,37 @@ class Report:
         if tell is None or points <= self._told:
             return
         self._told = points
-        result = self.known(final=False)[0]
+        result = self.current(final=False)[0]
         if tell(replace(result, classifier=fit_classifier(self._job.dataset, result))):
             self._session.stop(Limit.USER)
 
-    def finish(self, known: Known) -> list[str]:
+    def finish(self, last: ResultAndProof) -> list[str]:
         """Save everything for the last time; return a sentence for each file that could not be written."""
-        result, arrays = known
+        result, arrays = last
         return self._files.finish(self._session.snapshot()[3], result, arrays)
 
-    def known(self, *, final: bool) -> Known:
+    def current(self, *, final: bool) -> ResultAndProof:
         """Return the current result, and the arrays of its proof.
 
         The search may be running meanwhile. So the bounds and the arcs are read before their proof. The proof is read
         before the incumbent, because its fixings hold for the incumbents so far, and before the problem, because it may
         be about the parent sets that screening has just kept.
         """
-        bound, made = self._session.best_bound, self._session.made
+        bound, products = self._session.best_bound, self._session.products
         rest = None if self._listing is None else self._listing.rest()
-        arcs = None if made.root is None else made.root.proved_arcs()
-        arrays = None if made.proof is None else made.proof.arrays()
-        made = self._session.made
-        if arrays is not None and made.problem.screened is not None:
-            arrays |= kept_arrays(made.problem.candidates)
-        return self._result(bound, rest, arcs, made, final=final), arrays
+        arcs = None if products.root is None else products.root.proved_arcs()
+        arrays = None if products.proof is None else products.proof.arrays()
+        products = self._session.products
+        if arrays is not None and products.problem.screened is not None:
+            arrays |= kept_arrays(products.problem.candidates)
+        return self._result(bound, rest, arcs, products, final=final), arrays
 
     def _result(
         self,
         bound: float | None,
         rest: float | None,
         arcs: Mapping[str, list[list[str]]] | None,
-        made: Products,
+        products: Products,
         *,
         final: bool,
     ) -> Result:
@@ -137,11 +216,11 @@ class Report:
         if self._listing is not None and rest is not None and structure is not None and objective is not None:
             alternatives = self._listing.claim(rest, structure, objective, bound, final=final)
         total = session.elapsed()
-        before = made.coefficient_seconds + made.model_seconds
+        before = products.coefficient_seconds + products.model_seconds
         result = Result(
             data=self._summary,
-            score=made.problem.score,
-            constraints=made.problem.constraints,
+            score=products.problem.score,
+            constraints=products.problem.constraints,
             reason=reason,
             limit=limit,
             structure=structure,
@@ -150,7 +229,7 @@ class Report:
             tolerance=None if objective is None else session.tolerance(objective),
             bound_source=session.bound_source,
             backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
-            seconds=Seconds(total, made.coefficient_seconds, made.model_seconds, total - before),
+            seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
             # No point of the trace may be below `bound`, although another thread may have proved more since `bound`
             # was read, and a solver's bound may have been lifted to an incumbent.
             trace=tuple((t, z, None if bound is None or b is None else max(b, bound)) for t, z, b in trace),
@@ -163,11 +242,11 @@ class Report:
             request=job.dataset.request,
             notes=(
                 *notes_of_results(job.dataset.notes),
-                *only_small(job.steps, made.problem, limit),
+                *only_small(job.steps, products.problem, limit),
                 *_compiling(limit, session.started, total),
             ),
         )
-        result = of_whole_problem(made.problem, result)
+        result = of_whole_problem(products.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
 
     def _detail(self) -> str:
@@ -176,7 +255,7 @@ class Report:
             return str(self._session.error)
         if self._session.budget.stopped is Limit.MEMORY:
             return f"the memory limit of {format_bytes(memory_limit() or 0)} is nearly reached"
-        return self._session.made.outcome.detail if self._session.budget.stopped is None else ""
+        return self._session.products.outcome.detail if self._session.budget.stopped is None else ""
 
 
 def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:

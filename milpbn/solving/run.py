@@ -5,26 +5,32 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import SolverError
+from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.parameters.refit import Until, give_up, refit_classifier
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.gate import objection
+from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
-from milpbn.solving.parameters import with_parameters
 from milpbn.solving.preparation import prepare
 from milpbn.solving.report import Report
-from milpbn.solving.state import Session
+from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
-from milpbn.util import interrupts
+from milpbn.util import interrupts, stages
 from milpbn.util.checkpoints import incomplete
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
-
-OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 
 
 def run(job: Job) -> Result:
@@ -40,8 +46,7 @@ def run(job: Job) -> Result:
     NotSavedError
         If a file could not be written.
     """
-    options = job.options
-    earlier = job.earlier
+    options, earlier = job.options, job.earlier
     session = Session(
         job.problem,
         job.search_budget(),
@@ -51,18 +56,15 @@ def run(job: Job) -> Result:
         gap_abs=options.gap_abs,
         n_best=options.n_best,
     )
-    session.make(coefficient_seconds=time.monotonic() - job.budget.began)
+    proof = None
     if options.certificate is not None:
-        session.make(proof=Proof())
-    if earlier is not None:
-        made = session.made
-        session.make(
-            coefficient_seconds=made.coefficient_seconds + earlier.coefficient_seconds,
-            model_seconds=earlier.model_seconds,
-            proof=earlier.proof or made.proof,
-        )
-    if session.made.proof is not None:
-        session.made.proof.sample_weights = job.problem.subset_weights
+        proof = (None if earlier is None else earlier.proof) or Proof()
+        proof.sample_weights = job.problem.subset_weights
+    coefficients, model = (
+        (0.0, 0.0) if earlier is None else (earlier.coefficient_seconds, earlier.model_seconds)
+    )
+    coefficients += time.monotonic() - job.budget.began
+    session.produce(proof=proof, coefficient_seconds=coefficients, model_seconds=model)
     report = Report(job, session)
     try:
         try:
@@ -78,24 +80,24 @@ def run(job: Job) -> Result:
         except SolverError as error:
             session.fail(error)
         except MemoryError:
-            session.make(outcome=OUT_OF_MEMORY)
+            session.produce(outcome=OUT_OF_MEMORY)
         with _saving(session):
-            known = report.known(final=True)
+            found = report.current(final=True)
     finally:
         for budget in (session.budget, job.budget):
             budget.close()  # a thread that nobody waits for may still search, or build a problem
     if session.error is None:
-        result = with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
-        known = result, known[1]
+        result = _with_parameters(job, found[0], interrupted=session.budget.stopped is Limit.USER)
+        found = result, found[1]
     with _saving(session):
-        failures = report.finish(known)
+        failures = report.finish(found)
     if session.error is not None:
-        if isinstance(session.error, SolverError) and known[0].structure is not None:
-            raise FailedSearchError(str(session.error), known[0]) from session.error
+        if isinstance(session.error, SolverError) and found[0].structure is not None:
+            raise FailedSearchError(str(session.error), found[0]) from session.error
         raise session.error
     if failures:
-        raise NotSavedError(failures[0], known[0])
-    return known[0]
+        raise NotSavedError(failures[0], found[0])
+    return found[0]
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:
@@ -105,65 +107,108 @@ def _saving(session: Session) -> AbstractContextManager[None]:
 
 def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) -> None:
     """Prepare, then search, each in a thread; a thread that does not stop in time is not waited for."""
-    update = report.update
-    _in_thread(lambda: prepare(job, session, kernels), job, session, update, daemon=False)
+
+    def in_thread(work: Callable[[], None], daemon: bool) -> None:
+        session.watch(work, report.update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
+
+    in_thread(lambda: prepare(job, session, kernels), daemon=False)
+    if session.error is not None or session.products.outcome is OUT_OF_MEMORY:
+        return
     # A search that goes on has a root; its engine notices by itself that it has ended before.
-    goes_on = job.earlier is not None and job.earlier.tree is not None and session.made.root is not None
-    if session.made.outcome is OUT_OF_MEMORY or (session.budget.stop() and not goes_on):
+    goes_on = job.earlier is not None and job.earlier.tree is not None and session.products.root is not None
+    if session.budget.stop() and not goes_on:
         return
     if job.options.root_only:
-        session.make(outcome=Outcome(limit="node"))
+        session.produce(outcome=Outcome(limit="node"))
         return
-    engine = without_root(job.engine) if session.made.root is None else job.engine
+    engine = without_root(job.engine) if session.products.root is None else job.engine
 
     def search() -> None:
         if kernels.ready("branching"):
             _search(job, session, engine)
 
-    _in_thread(search, job, session, update, daemon=not engine.capabilities.continues_root)
+    in_thread(search, daemon=not engine.capabilities.continues_root)
+    if session.error is not None:
+        return
     if report.checkpoint is not None:
         # Before the last fixing, which a run without a stop would not do here.
         report.checkpoint.capture()
-    root = session.made.root
+    root = session.products.root
     if root is not None and session.structure is not None and job.options.reduce:
         root.fix(session.structure)  # the last incumbent may fix more parent sets
 
 
 def _search(job: Job, session: Session, engine: Engine) -> None:
     """Run the engine from the incumbent and the root bound."""
-    options, made = job.options, session.made
+    options, products = job.options, session.products
     structure = session.structure if options.warm_start else options.start
     if structure is not None:
-        structure = made.problem.adopted(structure)
+        structure = products.problem.adopted(structure)
     settings = options.settings(session.budget.deadline)
     bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
-    start = Start(structure, made.root, None if earlier is None else earlier.tree)
+    start = Start(structure, products.root, None if earlier is None else earlier.tree)
     try:
-        outcome = engine.run(made.reduced, start, settings, events)
+        outcome = engine.run(products.reduced, start, settings, events)
     except UnfitError:
         assert earlier is not None
         raise incomplete(earlier.path) from None
-    session.make(outcome=outcome, model_seconds=outcome.model_seconds)
-    known = session.structure
+    session.produce(outcome=outcome, model_seconds=outcome.model_seconds)
+    incumbent = session.structure
     # If the reduced problem lacks a parent set of the incumbent, it may truly be infeasible.
-    if outcome.infeasible and known is not None and made.reduced.choice(known) is not None:
+    if outcome.infeasible and incumbent is not None and products.reduced.choice(incumbent) is not None:
         raise SolverError(
             f"The solver says that no structure obeys the constraints ({outcome.detail}), although one does, with "
             f"the score {session.objective!r}; install another version of it, or choose another --backend."
         )
 
 
-def _in_thread(
-    work: Callable[[], None], job: Job, session: Session, update: Callable[[], None], *, daemon: bool
-) -> None:
-    """Run a function in a thread (see `Session.watch`); what it raises becomes the outcome, a stop or an error."""
-    try:
-        session.watch(work, update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
-    except MemoryError:
-        session.make(outcome=OUT_OF_MEMORY)
-    except KeyboardInterrupt:
-        session.stop(Limit.USER)
-    else:
-        update()
+def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
+    """Return the result of a finished search with the parameters that the options ask for.
+
+    The fit ends at the time limit of the run. If it is stopped, or tables cannot hold its parameters, the generative
+    parameters are kept, and the record says why.
+    """
+    method = job.options.method
+    if result.structure is None or not isinstance(result.classifier, Classifier):
+        return result
+    if method == "ml":
+        return replace(result, parameters=ParameterFit())
+    if interrupted:
+        return _recorded(result, give_up(ParameterMethod.parse(method).name, interrupted=True), 0.0)
+
+    begun = time.monotonic()
+    stages.enter("parameters of the classifier")
+    asked = job.options.interrupted or (lambda: False)
+    with interrupts.deferred():
+        classifier, record = refit_classifier(
+            result.classifier,
+            job.dataset,
+            method,
+            objection=objection_to_arcs(result.score, result.constraints),
+            random_state=job.options.random_state,
+            until=Until(job.budget.deadline, lambda: interrupts.requested() or asked()),
+            report=stages.tell,
+        )
+    result = replace(result, classifier=classifier)
+    return _recorded(result, record, time.monotonic() - begun)
+
+
+def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Structure], str | None]:
+    """Return a function that says why a structure with arcs for normalisers breaks a constraint, or returns None.
+
+    Such an arc does not count against max_parents, but it does against the constraints.
+    """
+
+    def forbidden(structure: Structure) -> str | None:
+        free = replace(score, max_parents=len(structure.names))
+        return objection(structure, free, constraints, any_class_free=True)
+
+    return forbidden
+
+
+def _recorded(result: Result, record: ParameterFit, seconds: float) -> Result:
+    s = result.seconds
+    total = replace(s, total=s.total + seconds, parameters=s.parameters + seconds)
+    return replace(result, parameters=record, seconds=total)

@@ -4,35 +4,38 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.claims.selection import Selection
 from milpbn.data import Table
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
-from milpbn.solving.applicable import applicable, source_of
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
-from milpbn.solving.choices import Choices
-from milpbn.solving.choosing import TRIAL_SECONDS, Choosing
-from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
-from milpbn.solving.interim import Interim
-from milpbn.solving.options import Options
+from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
+from milpbn.solving.options import OptionKeywords, Options, takes
 from milpbn.solving.question import Question
+from milpbn.solving.recipes import Choices
+from milpbn.solving.smallest import unsearched
 from milpbn.solving.tally import Tally
-from milpbn.solving.trials import Trials
+from milpbn.solving.trials import TRIAL_SECONDS, Choosing, Trials
 from milpbn.trials.parts import splits_of
 from milpbn.util.budget import Budget
+from milpbn.util.clock import Pause
 
 #: Seconds for the final search after the user has stopped the selection.
 INTERRUPTED_SECONDS = 0.5
 
 
+@takes(OptionKeywords)
 def select(
     data: Any,
     score: Score,
@@ -41,32 +44,7 @@ def select(
     max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
     constraints: Constraints | None = None,
     started: float | None = None,
-    backend: str = "auto",
-    acyclicity: str = "order",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = None,
-    random_state: int = 0,
-    start: Structure | None = None,
-    warm_start: bool = True,
-    root_bound: bool = True,
-    root_only: bool = False,
-    reduce: bool = True,
-    merge: bool = True,
-    n_best: int = 1,
-    solver_options: Mapping[str, str] | None = None,
-    parameters: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    on_change: Callable[[Result], bool | None] | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> Selection:
     """Choose p (and so gamma) and max_parents by accuracy on held-out rows (P12, section 6).
 
@@ -75,30 +53,19 @@ def select(
 
     Parameters
     ----------
-    data : Table, Dataset, or anything `read_table` reads
-        Training rows.
+    data, constraints, started
+        As for `solve`.
     score : Score
         The score; p and max_parents are replaced by the values to choose from.
     p_values : sequence of float or None
         Values of p; None for scores without gamma, or to keep the value of the score.
     max_parents_values : sequence of int
         Values of max_parents.
-    constraints : Constraints, optional
-        What every structure has to obey.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
-resume, log, verbose, interrupted, on_change
+    **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
-
-    Returns
-    -------
-    Selection
     """
-    options = Options.among(locals())
-    question = Question.of(data, score, constraints)
-    return choose(question, options, Grid(p_values, max_parents_values), started=started)
+    question, grid = Question.of(data, score, constraints), Grid(p_values, max_parents_values)
+    return choose(question, Options(**options), grid, started=started)
 
 
 def choose(
@@ -144,8 +111,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
-    interim = Interim(choosing)
-    trials = Trials(choosing, settings, splits, lambda so_far: interim.update(lambda: so_far.ranked()[0]))
+    trials = Trials(choosing, settings, splits, Interim(choosing).update)
     interrupted = timed_out = False
     try:
         trials.run()
@@ -156,7 +122,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         timed_out = not interrupted
     ranked = trials.ranked()
     best = ranked[0]
-    chosen = Selection(
+    return Selection(
         best.setting.p,
         best.setting.score.max_parents,
         protocol,
@@ -166,10 +132,46 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
         grid.by,
         best.trial.options,
         timed_out,
-    )
-    return chosen, ranked
+    ), ranked
 
 
+class Interim:
+    """Writes the best structure of a selection so far, so that a run that is killed leaves one.
+
+    The file is a result with the status ``running``. Its score is that of the structure on all training rows, with the
+    setting that is the best so far, and its bound the one that needs no search. The trials themselves search over a
+    part of the rows and write nothing. Raise InputError if the output file or the certificate cannot be written when
+    the selection begins.
+    """
+
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing, self._begun = choosing, False
+        check_files(choosing.options)
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
+
+    def update(self, trials: Trials) -> None:
+        """Write the best so far, from time to time. If the file cannot be written, the final search says so."""
+        if self._choosing.options.output is not None and self._pause.over():
+            with self._pause.after(), suppress(InputError, MemoryError):
+                self._save(self._choosing.options.output, trials.ranked()[0])
+
+    def _save(self, output: str | os.PathLike[str], best: Tally) -> None:
+        asked, structure = self._choosing.question, best.incumbent
+        score, source, options = best.applied(asked.data, self._choosing.options)
+        constraints = asked.constraints or Constraints()
+        class_free = not among(score, constraints)
+        if structure is None or objection(structure, score, constraints, any_class_free=class_free):
+            return
+        rows = source.dataset("train") if isinstance(source, Table) else source
+        began = self._choosing.budget.began
+        result = unsearched(rows, score, options, structure, constraints, began, Limit.TIME)
+        if not self._begun:
+            remove_certificate(options)
+        self._begun = True
+        replace(result, reason=Reason.RUNNING, limit=None).save(output)
+
+
+@takes(OptionKeywords)
 def solve_selected(
     data: Any,
     score: Score | None = None,
@@ -184,39 +186,14 @@ def solve_selected(
     subset: int | None = None,
     screen: int | None = None,
     started: float | None = None,
-    backend: str = "auto",
-    acyclicity: str = "order",
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    gap_rel: float = 0.0,
-    gap_abs: float = 0.0,
-    threads: int | None = None,
-    random_state: int = 0,
-    start: Structure | None = None,
-    warm_start: bool = True,
-    root_bound: bool = True,
-    root_only: bool = False,
-    reduce: bool = True,
-    merge: bool = True,
-    n_best: int = 1,
-    solver_options: Mapping[str, str] | None = None,
-    parameters: str | None = None,
-    output: str | os.PathLike[str] | None = None,
-    trace: str | os.PathLike[str] | None = None,
-    certificate: str | os.PathLike[str] | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    resume: bool = False,
-    log: str | os.PathLike[str] | None = None,
-    verbose: bool | None = None,
-    interrupted: Callable[[], bool] | None = None,
-    on_change: Callable[[Result], bool | None] | None = None,
+    **options: Unpack[OptionKeywords],
 ) -> Result:
     """Choose options by validation, then solve on all training rows.
 
     Parameters
     ----------
-    data : Table, Dataset, or anything `read_table` reads
-        Training rows.
+    data, constraints, started
+        As for `solve`.
     score : Score, optional
         The score; the chosen options are replaced. By default the soft margin.
     p_values, max_parents_values : sequences
@@ -232,17 +209,9 @@ def solve_selected(
     average : int
         Average the posteriors of the networks of so many of the best settings; `Grid.average` says which. All but the
         classifier of the result is about the best setting.
-    constraints : Constraints, optional
-        What every structure has to obey.
-    subset : int, optional
-        As for `solve`, in the final search.
-    screen : int, optional
-        As for `solve`, in the final search and in every trial.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
-resume, log, verbose, interrupted, on_change
+    subset, screen : int, optional
+        As for `solve`: a subset in the final search only, a screening in every trial, too.
+    **options
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -264,23 +233,23 @@ resume, log, verbose, interrupted, on_change
     >>> result.classifier.classes
     ('0', '1')
     """
-    options = Options.among(locals())
+    how = Options(**options)
     spec = Score() if score is None else score
     values = Grid(p_values, max_parents_values, by=by or "accuracy", average=average)
     if grid is not None or recipe is not None:
         choices = Choices(grid=grid, recipe=recipe, by=by, average=average)
         # A table was read with the policy that its reader wants.
         given = [MISSING] if recipe is not None and isinstance(data, Table) else []
-        values, options = choices.applied(spec, options, given)
+        values, how = choices.applied(spec, how, given)
         if MISSING in values.others and isinstance(data, Table) and data.missing != "state":
             raise InputError(
                 f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
                 "which keeps no row with missing values; read it with missing='state'."
             )
     question = Question.of(
-        data, spec, constraints, subset=subset, screen=screen, random_state=options.random_state
+        data, spec, constraints, subset=subset, screen=screen, random_state=how.random_state
     )
-    return maximise_selected(question, options, values, started=started)
+    return maximise_selected(question, how, values, started=started)
 
 
 def maximise_selected(

@@ -18,7 +18,7 @@ from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
 from milpbn.problem.bounds import loose_bound
 from milpbn.problem.conflicts import feasible_structure, resolve
-from milpbn.problem.constraints import Constraints, Rules, atoms, combine
+from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.problem import checked_constraints
 from milpbn.problem.rescore import rescored
 from milpbn.problem.scores.spec import Score
@@ -41,28 +41,10 @@ def smallest_model(
 
     Its bound is `loose_bound`, which needs no tables. Parameters other than ``ml`` are not fitted.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data.
-    score : Score
-        The score of the structure.
-    options : Options
-        The backend, and the file for the result.
-    constraints : Constraints, optional
-        What the structure obeys. With constraints, the first candidate parent sets that fit together are taken, small
-        ones first.
-    started : float, optional
-        `time.monotonic` value from which seconds count.
-    limit : Limit
-        Why there was no search, or none that found a structure.
-
-    Raises
-    ------
-    InputError
-        If no structure obeys the constraints, or an option is unusable.
-    NotSavedError
-        If the result could not be written; its attribute ``result`` is the result.
+    With constraints, the first candidate parent sets that fit together are taken, small ones first. Seconds count from
+    `started`, a `time.monotonic` value. `limit` says why there was no search, or none that found a structure. Raise
+    InputError if no structure obeys the constraints, or an option is unusable, and NotSavedError, with the result as
+    its attribute ``result``, if that could not be written.
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)
@@ -71,16 +53,12 @@ def smallest_model(
         structure = feasible_structure(sets_up_to(data.names, admitted, [0] * data.n_variables), rules)
         assert structure is not None  # `resolve` has found that there is one
     else:
-        rules, structure = combine(atoms(Constraints(), data.names)), Structure.empty(data.names)
-    result = unsearched(data, score, options, structure, rules, constraints, began, limit)
-    own = options.method == "ml"
-    fit = (
-        ParameterFit()
-        if own
-        else give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER)
-    )
-    result = replace(result, parameters=fit)
-    result = replace(result, classifier=fit_classifier(data, result))
+        structure = Structure.empty(data.names)
+    result = unsearched(data, score, options, structure, constraints, began, limit)
+    fit = ParameterFit()
+    if options.method != "ml":
+        fit = give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER)
+    result = replace(result, parameters=fit, classifier=fit_classifier(data, result))
     if options.output is not None:
         try:
             result.save(options.output)
@@ -94,34 +72,17 @@ def unsearched(
     score: Score,
     options: Options,
     structure: Structure,
-    rules: Rules,
     constraints: Constraints | None,
     began: float,
     limit: Limit,
 ) -> Result:
     """Return a structure's score on data, and the bound of `loose_bound`, as a result without a classifier.
 
-    Parameters
-    ----------
-    data : Dataset
-        The data to score the structure on.
-    score : Score
-        The score of the structure.
-    options : Options
-        The backend, threads and seed, which the result names.
-    structure : Structure
-        Over the variables of the data.
-    rules : Rules
-        Those of the constraints.
-    constraints : Constraints or None
-        What the structure obeys.
-    began : float
-        `time.monotonic` value from which seconds count.
-    limit : Limit
-        Why there was no search, unless the bound proves the structure optimal.
+    Seconds count from `began`, a `time.monotonic` value. `limit` says why there was no search; it is left out if the
+    bound proves the structure optimal.
     """
     engine, version = checked_engine(options, score)
-    merged = data.merged
+    merged, rules = data.merged, combine(atoms(constraints or Constraints(), data.names))
     objective, error = rescored(merged, structure, score, rules)
     bound: float | None = max(loose_bound(score, merged, rules, None), objective)
     bound = bound if bound is not None and math.isfinite(bound) else None

@@ -44,15 +44,7 @@ LOST = (
 
 @dataclass(frozen=True)
 class Searches:
-    """What all searches have in common; pickled once for every process.
-
-    Attributes
-    ----------
-    question : Question
-        What is asked, with all rows as data.
-    options : Options
-        How to search, with the seed of the samples.
-    """
+    """What all searches have in common; pickled once for every process."""
 
     question: Question
     options: Options
@@ -119,12 +111,8 @@ def stability(
 
     Parameters
     ----------
-    data : Dataset, Table, or anything `read_table` reads
-        Training data; if a table has a split, its training rows are used.
-    score : Score or str
-        What to maximise.
-    constraints : Constraints, optional
-        What every structure has to obey.
+    data, score, constraints
+        As for `solve`.
     samples : int
         Number of bootstrap samples.
     time_limit_each : float or None
@@ -163,15 +151,30 @@ def stability(
     if samples < 1 or n_jobs < 1:
         raise InputError(f"At least 1 sample and 1 process are needed, got {samples} and {n_jobs}.")
     options = Options(
-        backend=backend, time_limit=time_limit_each, threads=1, random_state=random_state, verbose=False
+        backend=backend,
+        time_limit=time_limit_each,
+        threads=1,
+        random_state=random_state,
+        output=output,
+        verbose=False,
     )
-    question = Question.of(data, score, constraints)
+    return bootstrapped(Question.of(data, score, constraints), options, samples, n_jobs, report)
+
+
+def bootstrapped(
+    question: Question, options: Options, samples: int, n_jobs: int, report: Callable[[str], None]
+) -> Stability:
+    """Do the same as `stability`, with the question in one object and the options of each search in another.
+
+    The output file of the options gets the runs and counts.
+    """
     engine, version = checked_engine(options, question.score)
+    output, options = options.output, replace(options, output=None)
     if output is not None:
         check_writable(output)
-    dataset = training_data(data)
+    dataset = training_data(question.data)
     searches = Searches(replace(question, data=dataset), options)
-    known = Stability(
+    empty = Stability(
         data=DataSummary.of(dataset),
         names=dataset.names,
         score=question.score,
@@ -183,7 +186,7 @@ def stability(
         all_rows=SampleRun(structure=None),
         runs={},
     )
-    runs = _Runs(known, output, report)
+    runs = _Runs(empty, output, report)
     with interrupts.deferred():
         if engine.capabilities.continues_root:
             # A limit of a few seconds must not be spent on compiling.
@@ -206,26 +209,13 @@ def _stopping() -> bool:
 
 
 class _Runs:
-    """The runs so far by their numbers, and the output file, from which they go on.
-
-    Parameters
-    ----------
-    known : Stability
-        A record without any run.
-    output : path-like or None
-        The output file.
-    report : callable
-        Called with a line of progress after every search.
-    """
+    """The runs so far by their numbers, and the output file, from which they go on."""
 
     def __init__(
-        self, known: Stability, output: str | os.PathLike[str] | None, report: Callable[[str], None]
+        self, empty: Stability, output: str | os.PathLike[str] | None, report: Callable[[str], None]
     ) -> None:
-        before = _continued(known, output)
-        self.found, self._begun = known, before is not None
-        if before is not None:
-            runs = {number: run for number, run in before.runs.items() if number <= known.asked}
-            self.found = replace(known, all_rows=before.all_rows, runs=runs)
+        before = _continued(empty, output)
+        self.found, self._begun = before or empty, before is not None
         self._output, self._report, self._saved = output, report, time.monotonic()
 
     def get(self, number: int) -> SampleRun | None:
@@ -248,13 +238,10 @@ class _Runs:
             self._saved = time.monotonic()
 
 
-def _continued(known: Stability, output: str | os.PathLike[str] | None) -> Stability | None:
-    """Return the finished runs of an output file; None without one.
+def _continued(empty: Stability, output: str | os.PathLike[str] | None) -> Stability | None:
+    """Return the finished runs of an output file among those that are asked for; None without one.
 
-    Raises
-    ------
-    InputError
-        If the file holds something else, or runs with other data or options.
+    Raise InputError if the file holds something else, or runs with other data or options.
     """
     if output is None or not os.path.exists(output) or not os.path.getsize(output):
         return None
@@ -263,8 +250,9 @@ def _continued(known: Stability, output: str | os.PathLike[str] | None) -> Stabi
     if values.get("format") != FORMAT:
         raise InputError(f"{where} exists and is of another kind; name another file.")
     before = Stability.from_dict(values, where)
-    if before.same_as != known.same_as:
+    if before.same_as != empty.same_as:
         raise InputError(
             f"{where} has runs with other data, options, backend or seed, which cannot be continued; name another file."
         )
-    return before
+    runs = {number: run for number, run in before.runs.items() if number <= empty.asked}
+    return replace(empty, all_rows=before.all_rows, runs=runs)

@@ -6,20 +6,21 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from milpbn.certificate.format import Proof
 from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
+from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
+from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.solving.checked_scores import CheckedScores
-from milpbn.solving.products import Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -28,8 +29,34 @@ BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 #: Nats by which a structure's score may exceed a certified bound, besides the rounding errors of scores. A larger
 #: excess proves the bound wrong.
 CONTRADICTION = 1e-7
+#: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
+MISMATCH = 1e-7
+#: The outcome of an engine for which the memory did not suffice.
+OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Products:
+    """What the stages of a run have produced so far.
+
+    Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
+    parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
+    another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
+    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
+    """
+
+    problem: Problem
+    reduced: Problem
+    root: Root | None = None
+    proof: Proof | None = None
+    search: Callable[[], SavedState | None] | None = None
+    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
+    coefficient_seconds: float = 0.0
+    model_seconds: float = 0.0
+    shared: float = 0.0
+    span: float = 0.0
 
 
 class Session:
@@ -41,10 +68,6 @@ class Session:
 
     Parameters
     ----------
-    problem : Problem
-        What is maximised.
-    budget : Budget, optional
-        The time and memory of the search, and who may stop it; by default without a limit.
     earlier_seconds : float
         Seconds of an earlier run from which this one goes on. They count in `elapsed`.
     timed : bool
@@ -66,7 +89,7 @@ class Session:
         gap_abs: float = 0.0,
         n_best: int = 1,
     ) -> None:
-        self.made = Products(problem, problem)
+        self.products = Products(problem, problem)
         self.structure: Structure | None = None
         self.objective: float | None = None
         #: Largest possible rounding error of the objective (`milpbn.problem.rescore.rescored`).
@@ -82,7 +105,8 @@ class Session:
         #: `time.monotonic` value that counts as second 0.
         self.started = self.budget.began - earlier_seconds
         self._timed = timed
-        self.scores = CheckedScores()
+        #: Number of structures that were scored from the data, and the seconds that this took.
+        self.n_scored, self.scoring_seconds = 0, 0.0
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._n_best = n_best
@@ -92,30 +116,23 @@ class Session:
 
     @property
     def problem(self) -> Problem:
-        """What is maximised; before the full problem is built, the same over small parent sets."""
-        return self.made.problem
+        """`Products.problem`."""
+        return self.products.problem
 
-    def make(self, **parts: Any) -> None:
-        """Replace attributes of `made` by what a stage has produced."""
+    def produce(self, **parts: Any) -> None:
+        """Replace attributes of `products` by what a stage has produced."""
         with self._lock:
-            self.made = replace(self.made, **parts)
+            self.products = replace(self.products, **parts)
 
     def events(
         self,
         source: str,
-        bound_source: BoundSource = BoundSource.CERTIFIED,
+        bound_source: BoundSource | None = BoundSource.CERTIFIED,
         budget: Budget | None = None,
     ) -> SessionEvents:
-        """Return the `Events` of a stage or an engine, which report to this session.
+        """Return the `Events` of a stage or an engine, which report to this session under its name.
 
-        Parameters
-        ----------
-        source : str
-            Name of the stage or engine, for the progress lines.
-        bound_source : BoundSource
-            The source of its bounds.
-        budget : Budget, optional
-            The budget of the stage; by default that of the run.
+        Without a source of bounds, these are left out of the run. The budget is by default that of the run.
         """
         return SessionEvents(self, source, bound_source, budget or self.budget)
 
@@ -128,33 +145,18 @@ class Session:
         return time.monotonic() - self.started
 
     def offer(self, structure: Structure, source: str) -> Structure:
-        """Make a structure the incumbent if it is better than the current one.
+        """Make an acyclic structure the incumbent if it is better; return the incumbent.
 
-        Parameters
-        ----------
-        structure : Structure
-            Acyclic by construction.
-        source : str
-            The stage or engine that found it, for the progress line.
-
-        Returns
-        -------
-        Structure
-            The incumbent after the call.
-
-        Raises
-        ------
-        SolverError
-            If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
-            from the data.
+        Raise SolverError if the structure breaks a constraint of the user, or if its score by the coefficients is not
+        its score from the data.
         """
         if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
             structure = without_unused(self.problem, structure)
-        value = self.scores.by_coefficients(self.problem, structure, source)
+        value = self._by_coefficients(structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
                 return self.structure
-        objective, error = self.scores.from_data(self.problem, structure, value, source)
+        objective, error = self._from_data(structure, value, source)
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
@@ -188,16 +190,7 @@ class Session:
     ) -> None:
         """Go on where an earlier run stopped: take its incumbent, which is scored from the data, and its trace.
 
-        Parameters
-        ----------
-        structure : Structure
-            The incumbent.
-        bound : float or None
-            The bound on every structure; None without any.
-        trace : sequence of (seconds, incumbent, bound)
-            The trace.
-        nodes : int or None
-            Number of branch-and-bound nodes; None before the first.
+        `bound` is None without any, and so is `nodes`, the number of branch-and-bound nodes, before the first.
         """
         objective, error = self.scored(structure, "the checkpoint")
         with self._lock:
@@ -209,15 +202,33 @@ class Session:
             self.changed.set()
 
     def scored(self, structure: Structure, source: str) -> tuple[float, float]:
-        """Return the score of a structure from the data and its rounding error, checked as `offer` checks it.
+        """Return the score of a structure from the data and its rounding error, checked as `offer` checks it."""
+        return self._from_data(structure, self._by_coefficients(structure, source), source)
 
-        Raises
-        ------
-        SolverError
-            As for `offer`.
-        """
-        value = self.scores.by_coefficients(self.problem, structure, source)
-        return self.scores.from_data(self.problem, structure, value, source)
+    def _by_coefficients(self, structure: Structure, source: str) -> float:
+        """Return the score of a structure by the coefficients, which must be a candidate that obeys the constraints."""
+        problem = self.problem
+        objection, choice = problem.objection(structure), problem.choice(structure)
+        if objection is None and (choice is None or not problem.obeys(structure)):
+            objection = "it is outside the candidate parent sets"
+        if objection is not None or choice is None:
+            raise SolverError(
+                f"A structure from {source} breaks the constraints: {objection}. Please report this."
+            )
+        return problem.value(problem.indicator(choice))
+
+    def _from_data(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
+        """Return the score of a structure from the data and its rounding error; it must be that by the coefficients."""
+        problem, began = self.problem, time.monotonic()
+        objective, error = problem.rescored(structure)
+        self.n_scored += 1
+        self.scoring_seconds += time.monotonic() - began
+        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
+            raise SolverError(
+                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
+                "please report this."
+            )
+        return objective, error
 
     def bound(self, value: float, source: BoundSource = BoundSource.SOLVER) -> None:
         """Record an upper bound on the score of every structure."""
@@ -242,7 +253,7 @@ class Session:
             # A solver's bound holds up to its tolerances, and these add up over the rows of the samples.
             margins = self.problem.margins
             weight = 0.0 if margins is None else float(margins.weights.sum())
-            allowed += TOLERANCE * max(1.0, abs(self.objective - self.made.shared), weight)
+            allowed += TOLERANCE * max(1.0, abs(self.objective - self.products.shared), weight)
         if bound >= self.objective - allowed:
             return False
         self.best_bound = None
@@ -274,25 +285,11 @@ class Session:
     ) -> None:
         """Run work in a thread, and do not wait long for it once the run has to stop (`milpbn.util.clock.within`).
 
-        Ctrl-C stops the run; a second Ctrl-C ends the waiting at once.
+        Ctrl-C stops the run; a second Ctrl-C ends the waiting at once. `tick` is called a few times per second, and
+        whenever something changed. `version` says in an error message what works there.
 
-        Parameters
-        ----------
-        work : callable
-            The work.
-        tick : callable
-            Called a few times per second, and whenever something changed.
-        version : str
-            What works there, for the error message.
-        name, daemon
-            As for `within`.
-
-        Raises
-        ------
-        MilpbnError, MemoryError
-            What the work raised; SolverError in place of an error that says nothing to users.
-        KeyboardInterrupt
-            After a second Ctrl-C, or if the work has seen a signal.
+        What the work raises becomes the outcome, a stop or the error of the session, but for a MilpbnError that is no
+        SolverError.
         """
 
         def guarded() -> None:
@@ -315,7 +312,16 @@ class Session:
             self.stop(Limit.USER)
             return before is not Limit.USER
 
-        within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
+        try:
+            within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
+        except MemoryError:
+            self.produce(outcome=OUT_OF_MEMORY)
+        except KeyboardInterrupt:  # a second Ctrl-C, or the work has seen a signal
+            self.stop(Limit.USER)
+        except SolverError as error:
+            self.fail(error)
+        else:
+            tick()
 
     def closed(self) -> bool:
         """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""
@@ -323,7 +329,7 @@ class Session:
         if z is None or b is None:
             return False
         if self._n_best > 1:
-            root = self.made.root
+            root = self.products.root
             if root is None or not root.pool.full:
                 return False
             z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
@@ -334,13 +340,13 @@ class Session:
 
     def tolerance(self, objective: float) -> float:
         """Return the largest distance of the bound from a score that counts as proved, in nats."""
-        problem, made = self.problem, self.made
-        span = made.span if self.bound_source is BoundSource.SOLVER else 0.0
-        return solver_tolerance(problem.score_error, objective, made.shared, span)
+        problem, products = self.problem, self.products
+        span = products.span if self.bound_source is BoundSource.SOLVER else 0.0
+        return solver_tolerance(problem.score_error, objective, products.shared, span)
 
     def how_ended(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
         """Return the reason and the limit with which the run ends, given its last numbers."""
-        outcome = self.made.outcome
+        outcome = self.products.outcome
         limit = None if outcome.limit is None else Limit(outcome.limit)
         if limit is Limit.USER:
             # An interrupt by the user is in the budget; so the deadline stopped the solver.
@@ -374,9 +380,11 @@ class Session:
 class SessionEvents:
     """The `Events` of one stage or engine: its reports go to the session under its name."""
 
-    def __init__(self, session: Session, source: str, bound_source: BoundSource, budget: Budget) -> None:
+    def __init__(
+        self, session: Session, source: str, bound_source: BoundSource | None, budget: Budget
+    ) -> None:
         self._session, self._source, self._bound_source = session, source, bound_source
-        self.stopping = budget.over
+        self.stopping, self.nodes = budget.over, session.nodes
 
     def offer(self, structure: Structure) -> Structure:
         """Make a structure the incumbent if it is better; return the incumbent."""
@@ -384,16 +392,13 @@ class SessionEvents:
 
     def bound(self, value: float) -> None:
         """Report an upper bound on the score of every structure."""
-        self._session.bound(value, self._bound_source)
+        if self._bound_source is not None:
+            self._session.bound(value, self._bound_source)
 
     def formulated(self, shared: float, span: float) -> None:
         """Report what the tolerances of the MILP solver are relative to."""
-        self._session.make(shared=shared, span=span)
-
-    def nodes(self, count: int) -> None:
-        """Report the number of branch-and-bound nodes so far."""
-        self._session.nodes(count)
+        self._session.produce(shared=shared, span=span)
 
     def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Give the run the function that returns the state of the search."""
-        self._session.make(search=state)
+        self._session.produce(search=state)

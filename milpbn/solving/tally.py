@@ -31,8 +31,6 @@ class Sums:
         Weight of the held-out rows that are classified correctly.
     loss : float
         Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
-    splits : int
-        Number of splits.
     right : int
         Number of the rows that are classified correctly.
     """
@@ -58,23 +56,10 @@ class Sums:
 class Tally:
     """Validation results of one setting, summed over the splits so far.
 
-    Attributes
-    ----------
-    setting : Setting
-        The setting.
-    by_parameters : dict
-        Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
-    total : float
-        Weight of the held-out rows of all splits.
-    rows : int
-        Number of these rows.
-    weighted : bool
-        Whether their weights differ.
-    proved, starved, arcless, splits : int
-        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time; in
-        which the structure has no arcs; all splits so far.
-    incumbent : Structure or None
-        The structure that the last split gave.
+    Results are kept by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
+    `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ. In so
+    many splits the structure was `proved` optimal, has no arcs (`arcless`), or the search ended at its start for lack
+    of time (`starved`). The last split gave the `incumbent`.
     """
 
     setting: Setting
@@ -136,21 +121,8 @@ class Tally:
     ) -> None:
         """Add the result of one split, and the predictions of its held-out rows.
 
-        Parameters
-        ----------
-        result : Result
-            What the search found on the training rows of the split.
-        held_out : Dataset
-            The held-out rows.
-        starved : bool
-            Whether the search ended at the structure that it started from, for lack of time.
-        fitted : iterable of (ParameterMethod, Classifier)
-            Classifiers with the same structure and other parameters.
-
-        Raises
-        ------
-        milpbn.network.parameters.conditional.Stopped
-            If `fitted` raises it; what came before counts.
+        A search is `starved` if it ended at the structure that it started from, for lack of time. The classifiers that
+        are `fitted` have the same structure and other parameters; if they raise `Stopped`, what came before counts.
         """
         self.total += float(held_out.weights.sum())
         self.rows += held_out.n_samples

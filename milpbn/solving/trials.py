@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
+from typing import Any
 
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
@@ -18,18 +19,18 @@ from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
 from milpbn.network.structure import Structure
-from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
-from milpbn.problem.scores.spec import Score
+from milpbn.problem.problem import Problem, checked_constraints, usable_sets
 from milpbn.problem.screening import Screen
-from milpbn.solving.choosing import Choosing
+from milpbn.solving.api import maximise
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.enlarging import Enlargement
-from milpbn.solving.grid import Setting
+from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.job import Job
-from milpbn.solving.parameters import objection_to_arcs
+from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
+from milpbn.solving.question import Question
 from milpbn.solving.reductions import BestParentSets, Reduced, Statement
-from milpbn.solving.run import run
+from milpbn.solving.run import objection_to_arcs, run
 from milpbn.solving.tally import Tally
 from milpbn.trials.parts import datasets_of
 from milpbn.util import interrupts
@@ -37,10 +38,38 @@ from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.progress_line import LINE
 
+#: Seconds for each trial without a time limit.
+TRIAL_SECONDS = 60.0
 #: Halving keeps at least so many settings.
 FEWEST = 8
 #: Share of a trial's seconds for its search, if parameters are fitted after it.
 SEARCH_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """A selection: what validation chooses from, and how it searches. It is made once, and passed on.
+
+    The data are those that `source_of` returned; cuts and states of a table are learnt on the training rows of each
+    split. The options of the score are replaced. A subset is for the searches on all training rows only, a screening
+    for every search. The trials take half of a time limit; without one, each takes at most `trial_seconds`.
+    """
+
+    question: Question
+    options: Options
+    grid: Grid
+    budget: Budget
+    trial_seconds: float = TRIAL_SECONDS
+
+    def quiet(self, **changes: Any) -> Options:
+        """Return the options of a search that writes no file and shows no progress, with other changes."""
+        silent = replace(self.options, output=None, certificate=None, trace=None, log=None, verbose=False)
+        return replace(silent, n_best=1, checkpoint=None, resume=False, on_change=None, **changes)
+
+    def search(self, tally: Tally, options: Options, started: float) -> Result:
+        """Search on all training rows with the setting of a tally; a time limit counts from `started`."""
+        score, rows, own = tally.applied(self.question.data, options)
+        return maximise(replace(self.question, data=rows, score=score), own, started=started)
 
 
 def trials_left(alive: int, splits: int, halving: bool) -> int:
@@ -73,26 +102,8 @@ def survivors(tallies: Mapping[int, Tally], by: str, left: float) -> list[int]:
 class Trials:
     """The trials of the settings of a grid, one split after another.
 
-    Parameters
-    ----------
-    choosing : Choosing
-        The selection.
-    settings : sequence of Setting
-        What is compared. Settings that differ in p only follow one another.
-    splits : sequence of Split
-        Training and held-out rows.
-    after_trial : function
-        Is called after each trial with what was found so far.
-
-    Attributes
-    ----------
-    tallies : dict from int to Tally
-        What the trials found so far, by the position of the setting.
-
-    Raises
-    ------
-    InputError
-        If the engine that the options name cannot be used with one of the scores.
+    Settings that differ in p only follow one another. `tallies` has what the trials found so far, by the position of
+    the setting. Raise InputError if the engine that the options name cannot be used with one of the scores.
     """
 
     def __init__(
@@ -100,7 +111,7 @@ class Trials:
         choosing: Choosing,
         settings: Sequence[Setting],
         splits: Sequence[Split],
-        after_trial: Callable[[Trials], None] = lambda trials: None,
+        after_trial: Callable[[Trials], object],
     ) -> None:
         self.tallies: dict[int, Tally] = {}
         self._choosing, self._settings, self._splits = choosing, settings, splits
@@ -165,7 +176,10 @@ class Trials:
                 # Refuse a problem that is too large before the first trial, not after the small ones.
                 for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
                 usable_sets(train.merged, largest, self._choosing.question.constraints, for_milp=for_milp)
-            for _, group in groupby(same_data, key=lambda k: _without_p(self._settings[k])):
+            # The coefficients do not depend on p.
+            for _, group in groupby(
+                same_data, key=lambda k: replace(self._settings[k].score, gamma=None, p=None)
+            ):
                 self._try(list(group), train, held_out)
 
     def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
@@ -192,14 +206,10 @@ class Trials:
         score, merge = self._settings[k].score, self._choosing.options.merge
         for_milp = self._engines[k][0].capabilities.milp
         constraints = checked_constraints(self._choosing.question.constraints)
-        if self._screen is not None:
-            stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
-            best = BestParentSets(self._screen)
-            if best.accepts(stated):
-                return best.apply(stated)
-        return Reduced(
-            build_problem(train, score, constraints, merge=merge, for_milp=for_milp, budget=budget)
-        )
+        stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
+        if self._screen is not None and (best := BestParentSets(self._screen)).accepts(stated):
+            return best.apply(stated)
+        return Reduced(stated.build(stated.everything()))
 
     def _search(
         self,
@@ -226,8 +236,7 @@ class Trials:
         )
         own = problem if p is None else problem.with_p(p)
         budget = Budget(options.time_limit, began=now)
-        steps = tuple(step.within(budget) for step in steps)
-        job = Job(own, train, options, *self._engines[k], budget, steps)
+        job = Job(own, train, options, *self._engines[k], budget, tuple(steps))
         with interrupts.deferred():
             result = run(job)
             # A signal that comes after the search, while its classifier is made, is forgotten at the end of the block.
@@ -258,8 +267,3 @@ class Trials:
             f"{seconds:8.1f}s  selection: {tally.setting.describe()}: {weighted}accuracy "
             f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}, {self._waiting} trials to go"
         )
-
-
-def _without_p(setting: Setting) -> Score:
-    """Return the score of a setting without p, which the coefficients do not depend on."""
-    return setting.score if setting.p is None else replace(setting.score, gamma=None, p=None)

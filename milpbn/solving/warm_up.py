@@ -7,8 +7,9 @@ for another one. A kernel is compiled once per signature; scores share most sign
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -30,64 +31,42 @@ from milpbn.util import stages
 from milpbn.util.compiled import Specialization, specialized
 from milpbn.util.compiling import Compilation, are_cached
 
-
-class Needs(NamedTuple):
-    """The kernels of each stage of a search.
-
-    Attributes
-    ----------
-    search : list of Specialization
-        Kernels of local search and the trivial bound.
-    root : list of Specialization
-        Kernels of the root's steps.
-    branching : list of Specialization
-        Kernels of branch and bound.
-    milp : list of Specialization
-        Kernels of the coefficients of a MILP.
-    """
-
-    search: list[Specialization]
-    root: list[Specialization]
-    branching: list[Specialization]
-    milp: list[Specialization]
+#: The kernels of each stage: of local search and the trivial bound (``search``), of the root's steps (``root``), of
+#: branch and bound (``branching``), and of the coefficients of a MILP (``milp``).
+Needs = dict[str, list[Specialization]]
 
 
 class Kernels:
     """The kernels of one search, which other processes compile in the order of the stages.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is maximised.
-    bounds, branches : bool
-        Whether the project's own bounds are computed, and whether the native branch and bound runs.
-    stopping : callable
-        Whether to stop; called while kernels are compiled.
+    `bounds` and `branches` say whether the project's own bounds are computed, and whether the native branch and bound
+    runs.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:
-        nothing: list[Specialization] = []
-        needs = Needs(nothing, nothing, nothing, nothing)
+        needs: Needs = {}
         if problem.margins is not None and not numba.config.DISABLE_JIT:
             rows = (
                 bool(problem.rules.max_children)
                 or problem.candidates.n_variables > TUNING.oracle.most_ordered
             )
-            needs = needed(problem.score.name, problem.score.max_parents, rows=rows)
-            bounds = bounds and problem.score.kind.sums_samples
-            if not bounds:
-                needs = needs._replace(root=[])
-            needs = needs._replace(milp=[]) if branches else needs._replace(branching=[])
+            unused = {"milp" if branches else "branching"}
+            if not (bounds and problem.score.kind.sums_samples):
+                unused.add("root")
+            known = needed(problem.score.name, problem.score.max_parents, rows=rows)
+            needs = {stage: jobs for stage, jobs in known.items() if stage not in unused}
         self._needs, self._stopping = needs, stopping
-        self._compilation = Compilation(list(dict.fromkeys(job for stage in needs for job in stage)), _tell)
+        self._compilation = Compilation(
+            list(dict.fromkeys(job for stage in needs.values() for job in stage)), _tell
+        )
         #: Whether the first stages have to wait for compilation. Branching may never be reached.
-        self.missing = not are_cached([*needs.search, *needs.root])
+        self.missing = not are_cached([*needs.get("search", []), *needs.get("root", [])])
         if self.missing:
             self._compilation.start()
 
     def ready(self, stage: str) -> bool:
-        """Wait for the kernels of a stage (an attribute of `Needs`); return whether they are compiled."""
-        return self._compilation.ready(getattr(self._needs, stage), self._stopping)
+        """Wait for the kernels of a stage; return whether they are compiled."""
+        return self._compilation.ready(self._needs.get(stage, []), self._stopping)
 
     def close(self) -> None:
         """Stop compiling ahead of time."""
@@ -104,21 +83,10 @@ def _tell(done: int, of: int) -> None:
 
 
 def warm_up(problem: Problem, *, bounds: bool) -> None:
-    """Wait for the kernels of a local search and, if wanted, of the project's own bounds.
-
-    Parameters
-    ----------
-    problem : Problem
-        What will be maximised.
-    bounds : bool
-        Whether the project's own bounds will be computed, too.
-    """
-    kernels = Kernels(problem, bounds, False, lambda: False)
-    try:
+    """Wait for the kernels of a local search and, if wanted, of the project's own bounds."""
+    with closing(Kernels(problem, bounds, False, lambda: False)) as kernels:
         for stage in ("search", "root"):
             kernels.ready(stage)
-    finally:
-        kernels.close()
 
 
 def compile_all(
@@ -127,22 +95,14 @@ def compile_all(
 ) -> int:
     """Compile the kernels of all searches that are not on disk yet; return the number of all kernels.
 
-    Parameters
-    ----------
-    told : callable
-        Called with the number of kernels compiled so far, and the number to compile.
-    stopping : callable
-        Whether to stop; called between kernels.
+    `told` is called with the number of kernels compiled so far, and the number to compile.
     """
     if numba.config.DISABLE_JIT:
         return 0
     needs = (needed(name, parents, rows=True) for name in ("sm", "cll") for parents in (2, 3))
-    jobs = list(dict.fromkeys(job for all_stages in needs for stage in all_stages for job in stage))
-    compilation = Compilation(jobs, told)
-    try:
+    jobs = list(dict.fromkeys(job for stages_of in needs for stage in stages_of.values() for job in stage))
+    with closing(Compilation(jobs, told)) as compilation:
         compilation.ready(jobs, stopping)
-    finally:
-        compilation.close()
     return len(jobs)
 
 
@@ -237,14 +197,8 @@ COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     """Return the kernels that a search needs.
 
-    Parameters
-    ----------
-    score_name : str
-        A score with margins. All sums of minima share one list of kernels, and so do all sums of likelihoods.
-    max_parents : int
-        ``max_parents`` of the score.
-    rows : bool
-        Whether inequalities may enter the bound: child limits, or cluster rows where acyclicity is relaxed.
+    The score has margins. All sums of minima share one list of kernels, and so do all sums of likelihoods. `rows` says
+    whether inequalities may enter the bound: child limits, or cluster rows where acyclicity is relaxed.
     """
     score = Score(name=score_name, max_parents=max_parents)
     if not score.kind.sums_samples:  # the kernels are those of the soft margin
@@ -260,7 +214,7 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
 
     search = of(SEARCH, SMOOTH if examples["softening"].smooth else HARD)
     root = of(ROOT, OF_ORACLE.get(examples["oracle"].kind, []), ROWS if rows else [])
-    return Needs(search, root, of(TREE), of(COEFFICIENTS))
+    return {"search": search, "root": root, "branching": of(TREE), "milp": of(COEFFICIENTS)}
 
 
 def _examples(problem: Problem) -> dict[str, Any]:

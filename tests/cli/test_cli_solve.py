@@ -180,7 +180,7 @@ def test_the_solver_gets_its_options_and_log(shop, tmp_path):
 
 
 def test_p_and_max_parents_by_validation(shop, tmp_path, monkeypatch):
-    monkeypatch.setattr("milpbn.solving.choices.P_GRID", (0.6, 0.9))
+    monkeypatch.setattr("milpbn.solving.recipes.P_GRID", (0.6, 0.9))
     result = solved(tmp_path, shop / "toy.csv", "--p", "cv", "--max-parents", "cv")
     assert result["score"]["max_parents"] in (1, 2)
     assert result["score"]["gamma"] in (milpbn.Score(p=0.6).gamma, milpbn.Score(p=0.9).gamma)

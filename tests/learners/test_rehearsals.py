@@ -58,7 +58,7 @@ def test_every_module_with_kernels_is_compiled_ahead_of_time() -> None:
         job.module
         for name in ("sm", "cll")
         for parents in (2, 3)
-        for stage in needed(name, parents, rows=True)
+        for stage in needed(name, parents, rows=True).values()
         for job in stage
     }
     assert searches | {module for each in REHEARSALS for module in each.modules} == modules_with_kernels()

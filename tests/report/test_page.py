@@ -18,7 +18,7 @@ from milpbn.network import Classifier, Structure
 from milpbn.network.evaluation import evaluate
 from milpbn.problem.scores.spec import Score
 from milpbn.report import report_page
-from milpbn.solving.arc_losses import arc_losses
+from milpbn.solving.gains import arc_losses
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,7 @@ import milpbn
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.alternatives import near_optimal
+from milpbn.solving.question import Question
 
 START = ((3,), (0, 3), (), ())
 
@@ -44,10 +45,10 @@ def test_the_best_neighbours_of_all_structures_are_found(name):
     sets = tuple(map(tuple, oracle.candidate_sets(4, 2)))
     near = [s for s in oracle.acyclic_structures(sets) if is_neighbour(START, s)]
     losses = sorted(value(START) - value(s) for s in near)
-    found = near_optimal(data, start, score, most=1000)
+    found = near_optimal(Question(data, score), start, 1000)
     assert [alternative.loss for alternative in found] == pytest.approx(losses, abs=1e-9)
     assert {alternative.structure.parents for alternative in found} == set(near)
-    few = near_optimal(data, start, score, most=3)
+    few = near_optimal(Question(data, score), start, 3)
     assert [alternative.loss for alternative in few] == pytest.approx(losses[:3], abs=1e-9)
 
 
@@ -58,7 +59,7 @@ def test_features_with_one_state_get_no_arcs():
     variables = tuple(replace(v, states=v.states[:1]) if k == 2 else v for k, v in enumerate(plain.variables))
     data = replace(plain, codes=codes, variables=variables)
     score = milpbn.Score(p=0.9, max_parents=2)
-    found = near_optimal(data, Structure(data.names, START), score, most=1000)
+    found = near_optimal(Question(data, score), Structure(data.names, START), 1000)
     assert found
     assert all(data.names[2] not in arc for alternative in found for arc in alternative.added)
 
@@ -68,7 +69,7 @@ def test_neighbours_obey_constraints_and_limits():
     start = Structure(data.names, START)
     constraints = Constraints(required=(("X1", "X2"),), forbidden=(("X1", "X3"),))
     score = milpbn.Score(p=0.9, max_parents=2, class_parents=False)
-    found = near_optimal(data, start, score, constraints, most=1000)
+    found = near_optimal(Question(data, score, constraints), start, 1000)
     assert found
     for alternative in found:
         mapping = alternative.structure.to_mapping()
@@ -80,7 +81,7 @@ def test_neighbours_obey_constraints_and_limits():
 
 def test_a_change_is_told_in_words():
     data = random_data(5, n_features=3, n_samples=25)
-    found = near_optimal(data, Structure(data.names, START), milpbn.Score(p=0.9), most=1000)
+    found = near_optimal(Question(data, milpbn.Score(p=0.9)), Structure(data.names, START), 1000)
     words = {alternative.change for alternative in found}
     assert {"with C -> X3", "without C -> X1", "with X2 -> X1, without X1 -> X2"} <= words
     first = found[0].to_dict()

@@ -16,15 +16,15 @@ from milpbn.claims.result import Result
 from milpbn.errors import InputError, NoIncumbentError, SolverError
 from milpbn.network import AveragedClassifier, Classifier
 from milpbn.problem.scores.spec import Score
-from milpbn.solving import averaging, choosing
+from milpbn.solving import averaging, trials
 from milpbn.solving.averaging import averaged, to_average
-from milpbn.solving.choosing import Choosing
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, solve_selected
 from milpbn.solving.tally import Sums, Tally
+from milpbn.solving.trials import Choosing
 from milpbn.util.budget import Budget
 
 QUIET = Options(threads=1, verbose=False)
@@ -137,29 +137,34 @@ def test_impossible_numbers_are_refused(average):
         solve_selected(random_data(1), Score(), average=average)
 
 
-def first_of(data):
-    """Return the settings of a small grid, ranked, and the result of the first."""
-    settings = ranked(Grid((0.6, 0.7, 0.8, 0.9), (2,)).settings(Score()), [0.1, 0.2, 0.3, 0.4])
+@pytest.fixture(scope="module")
+def first():
+    """Data, and the result of a search with the first of four settings."""
+    data = random_data(6, n_samples=30)
     chosen = milpbn.select(data, Score(), p_values=(0.6,), max_parents_values=(2,), threads=1, verbose=False)
-    result = replace(milpbn.solve(data, Score(p=0.6), threads=1, verbose=False), selection=chosen)
-    return settings, result
+    return data, replace(milpbn.solve(data, Score(p=0.6), threads=1, verbose=False), selection=chosen)
 
 
-def complete(result, settings, data, *, interrupted=False, options=QUIET, seconds=None, began=0.0):
+@pytest.fixture
+def order():
+    """The four settings, ranked."""
+    return ranked(Grid((0.6, 0.7, 0.8, 0.9), (2,)).settings(Score()), [0.1, 0.2, 0.3, 0.4])
+
+
+def complete(result, order, data, *, interrupted=False, options=QUIET, seconds=None, began=0.0):
     options = replace(options, time_limit=seconds)
     given = Choosing(Question(data, Score()), options, Grid(average=4), Budget(seconds, began=began))
-    return averaged(result, settings, given, interrupted=interrupted)
+    return averaged(result, order, given, interrupted=interrupted)
 
 
-def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
-    data = random_data(6, n_samples=30)
-    settings, result = first_of(data)
-    found = complete(result, settings, data, seconds=1e-9)
+def test_the_time_limit_leaves_the_networks_that_exist(first, order, monkeypatch):
+    data, result = first
+    found = complete(result, order, data, seconds=1e-9)
     assert found.classifier is result.classifier
     assert found.average.note == "the time limit came before the others"
     assert found.objective == result.objective
 
-    calls, real = [], choosing.maximise
+    calls, real = [], trials.maximise
 
     def stop_after_one(*arguments, **named):
         calls.append(named)
@@ -167,17 +172,16 @@ def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
             raise NoIncumbentError("The time limit ended while it was tried.")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(choosing, "maximise", stop_after_one)
-    found = complete(result, settings, data)
+    monkeypatch.setattr(trials, "maximise", stop_after_one)
+    found = complete(result, order, data)
     assert found.average.networks == len(found.classifier.members) == 2
     assert found.average.note == "The time limit ended while it was tried"
     assert not found.average.interrupted
     assert Result.from_dict(found.to_dict()).average == found.average
 
 
-def test_the_networks_share_the_time_that_is_left(monkeypatch):
-    data = random_data(6, n_samples=30)
-    settings, result = first_of(data)
+def test_the_networks_share_the_time_that_is_left(first, order, monkeypatch):
+    data, result = first
     asked, now = [], [100.0]
 
     def record(question, options, **named):
@@ -185,11 +189,11 @@ def test_the_networks_share_the_time_that_is_left(monkeypatch):
         now[0] += 4.0
         return result
 
-    monkeypatch.setattr(choosing, "maximise", record)
+    monkeypatch.setattr(trials, "maximise", record)
     monkeypatch.setattr(averaging, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    settings[1] = replace(settings[1], incumbent=result.structure)
+    order[1] = replace(order[1], incumbent=result.structure)
     found = complete(
-        result, settings, data, seconds=30.0, began=100.0, options=replace(QUIET, output="unused.json")
+        result, order, data, seconds=30.0, began=100.0, options=replace(QUIET, output="unused.json")
     )
     assert asked[0] == (10.0, 100.0, None, result.structure)
     assert asked[1] == (13.0, 104.0, None, None)
@@ -206,26 +210,24 @@ def test_the_networks_share_the_time_that_is_left(monkeypatch):
         (None, "no structure was found for one of the others"),
     ],
 )
-def test_a_failure_of_another_network_loses_nothing(failure, note, monkeypatch):
-    data = random_data(6, n_samples=30)
-    settings, result = first_of(data)
+def test_a_failure_of_another_network_loses_nothing(first, order, failure, note, monkeypatch):
+    data, result = first
 
     def fail(*arguments, **named):
         if failure is not None:
             raise failure
         return replace(result, reason="no_solution", structure=None, objective=None, classifier=None)
 
-    monkeypatch.setattr(choosing, "maximise", fail)
-    found = complete(result, settings, data)
+    monkeypatch.setattr(trials, "maximise", fail)
+    found = complete(result, order, data)
     assert (found.average.networks, found.average.note, found.average.interrupted) == (1, note, False)
     assert found.classifier is result.classifier
 
 
 @pytest.mark.parametrize("how", ["raised", "noted", "before", "asked"])
-def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
-    data = random_data(6, n_samples=30)
-    settings, result = first_of(data)
-    calls, real = [], choosing.maximise
+def test_an_interrupt_keeps_the_networks_that_exist(first, order, how, monkeypatch):
+    data, result = first
+    calls, real = [], trials.maximise
 
     def interrupt(*arguments, **named):
         calls.append(1)
@@ -235,9 +237,9 @@ def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
             return replace(real(*arguments, **named), reason="feasible", limit="user")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(choosing, "maximise", interrupt)
+    monkeypatch.setattr(trials, "maximise", interrupt)
     options = replace(QUIET, interrupted=lambda: True) if how == "asked" else QUIET
-    found = complete(result, settings, data, interrupted=how == "before", options=options)
+    found = complete(result, order, data, interrupted=how == "before", options=options)
     assert found.average.networks == (1 if how in ("before", "asked") else 2)
     assert found.average.interrupted
     assert "4 were asked for: the run was interrupted" in closing_block(found)
@@ -245,8 +247,6 @@ def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
 
 
 def test_an_interrupted_selection_gives_the_best_alone(monkeypatch):
-    from milpbn.solving import trials
-
     made, real = [], trials.Tally.add
 
     def interrupt_after_three(self, result, *others):

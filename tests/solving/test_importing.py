@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import warnings
-from functools import cache
+from functools import cache, partial
 
 import pytest
 
@@ -51,6 +52,13 @@ def by_scip(export, target) -> None:
     model.writeBestSol(str(target))
 
 
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Return the model in a file with a suffix."""
+    folder = partial(tmp_path_factory.mktemp, "models")
+    return cache(lambda suffix: export_model("corral", SCORE, path=folder() / f"m{suffix}"))
+
+
 SOLVERS = {"cbc": by_cbc, "highs": by_highs, "scip": by_scip}
 
 
@@ -62,9 +70,9 @@ SOLVERS = {"cbc": by_cbc, "highs": by_highs, "scip": by_scip}
         *(pytest.param(".mps", s, marks=pytest.mark.slow if s != "cbc" else ()) for s in SOLVERS),
     ],
 )
-def test_a_real_solvers_solution_has_the_known_optimum(tmp_path, solver, suffix):
-    export = export_model("corral", SCORE, path=tmp_path / f"m{suffix}")
-    target = tmp_path / f"m.{solver}.sol"
+def test_a_real_solvers_solution_has_the_known_optimum(model, solver, suffix):
+    export = model(suffix)
+    target = export.model.with_name(f"m.{solver}.sol")
     SOLVERS[solver](export, target)
     bound = OPTIMUM if suffix == ".lp" else -OPTIMUM
     result = import_solution(target, bound=bound)
@@ -159,9 +167,30 @@ def test_a_sidecar_with_other_samples_is_refused(tmp_path):
             import_solution(tmp_path / "m.highs.sol")
 
 
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The model with its optimum as the start."""
+    start = milpbn.solve("corral", SCORE, threads=1, verbose=False).structure
+    return export_model("corral", SCORE, path=tmp_path_factory.mktemp("model") / "m.lp", start=start)
+
+
 @pytest.fixture
-def exported(tmp_path):
-    return export_model("corral", SCORE, path=tmp_path / "m.lp")
+def written(exported, tmp_path):
+    """Return a function that writes a solution beside a copy of the model's sidecar, and returns its path."""
+    shutil.copy(exported.sidecar, tmp_path)
+
+    def write(text, solver="gurobi"):
+        path = tmp_path / f"m.{solver}.sol"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def optimal_start(export, solver="gurobi", status="", values=None, objective=None) -> str:
+    """Return the export's start as a solver's solution, or other values."""
+    z = export.start_objective if objective is None else objective
+    return solution_text(solver, status, columns(export) if values is None else values, z)
 
 
 def columns(export) -> dict[str, float]:
@@ -191,19 +220,16 @@ def gurobi_text(values, objective) -> str:
     return f"# Solution for model m\n# Objective value = {objective!r}\n{rows}\n"
 
 
-def test_the_bound_of_a_cplex_file_is_imported(exported, tmp_path):
-    path = tmp_path / "m.cplex.sol"
-    path.write_text(cplex_text(columns(exported), exported.start_objective, 270.0))
-    result = import_solution(path)
+def test_the_bound_of_a_cplex_file_is_imported(exported, written):
+    text = cplex_text(columns(exported), exported.start_objective, 270.0)
+    result = import_solution(written(text, "cplex"))
     assert result.backend.name == "cplex"
     assert result.objective == pytest.approx(exported.start_objective)
     assert (result.bound, result.bound_source, result.limit) == (270.0, "solver", "time")
 
 
-def test_the_bound_of_a_gurobi_file_comes_from_the_option(exported, tmp_path):
-    path = tmp_path / "m.gurobi.sol"
-    path.write_text(gurobi_text(columns(exported), exported.start_objective))
-    result = import_solution(path, bound=OPTIMUM + 1e-7)
+def test_the_bound_of_a_gurobi_file_comes_from_the_option(exported, written):
+    result = import_solution(written(optimal_start(exported)), bound=OPTIMUM + 1e-7)
     assert result.backend.name == "gurobi"
     assert result.objective <= result.bound
 
@@ -227,10 +253,8 @@ NAMES = {
         ("cbc", "Optimal (within gap tolerance)", 0.01 / 0.99),
     ],
 )
-def test_optimal_within_a_gap_that_the_user_states_gives_a_bound(tmp_path, solver, status, share):
-    start = import_start(tmp_path)
-    path = tmp_path / f"m.{solver}.sol"
-    path.write_text(solution_text(solver, status, columns(start), start.start_objective))
+def test_optimal_within_a_gap_that_the_user_states_gives_a_bound(exported, written, solver, status, share):
+    path = written(optimal_start(exported, solver, status), solver)
     with pytest.warns(
         milpbn.BoundWarning, match="the relative gap 0.01 that you gave is added to its objective"
     ):
@@ -238,7 +262,7 @@ def test_optimal_within_a_gap_that_the_user_states_gives_a_bound(tmp_path, solve
     assert result.bound == pytest.approx(OPTIMUM * (1 + share), abs=2e-6)
     assert (result.bound_source, result.reason) == ("solver", "feasible")
     with pytest.warns(milpbn.BoundWarning):
-        assert import_solution(path, gap_rel=0.5).bound == pytest.approx(start.root_bound)
+        assert import_solution(path, gap_rel=0.5).bound == pytest.approx(exported.root_bound)
     with pytest.warns(milpbn.BoundWarning):
         assert import_solution(path, gap_rel=0.0).reason == "optimal"
     with pytest.raises(InputError, match="give one of them"):
@@ -248,31 +272,26 @@ def test_optimal_within_a_gap_that_the_user_states_gives_a_bound(tmp_path, solve
 
 
 @pytest.mark.parametrize(("solver", "status"), [("gurobi", ""), ("highs", "Time limit reached")])
-def test_a_gap_proves_nothing_without_an_optimal_status(tmp_path, solver, status):
-    start = import_start(tmp_path)
-    path = tmp_path / f"m.{solver}.sol"
-    path.write_text(solution_text(solver, status, columns(start), start.start_objective))
+def test_a_gap_proves_nothing_without_an_optimal_status(exported, written, solver, status):
+    path = written(optimal_start(exported, solver, status), solver)
     with pytest.raises(InputError, match="no bound follows from a gap; give the bound that"):
         import_solution(path, gap_rel=1e-4)
 
 
-def test_a_solvers_bound_above_the_root_bound_is_not_taken(exported, tmp_path):
-    path = tmp_path / "m.gurobi.sol"
-    path.write_text(gurobi_text(columns(exported), exported.start_objective))
-    result = import_solution(path, bound=exported.root_bound + 5)
+def test_a_solvers_bound_above_the_root_bound_is_not_taken(exported, written):
+    result = import_solution(written(optimal_start(exported)), bound=exported.root_bound + 5)
     assert (result.bound, result.bound_source) == (exported.root_bound, "certified")
     assert exported.root_bound < 280.4  # the trivial bound is 281.24
 
 
-def test_a_changed_root_bound_is_refused(exported, tmp_path):
-    path = tmp_path / "m.gurobi.sol"
-    path.write_text(gurobi_text(columns(exported), exported.start_objective))
-    sidecar = json.loads(exported.sidecar.read_text())
-    exported.sidecar.write_text(json.dumps({**sidecar, "root_bound": 200.0}))
+def test_a_changed_root_bound_is_refused(exported, written):
+    path = written(optimal_start(exported))
+    beside, sidecar = path.with_name("m.json"), json.loads(exported.sidecar.read_text())
+    beside.write_text(json.dumps({**sidecar, "root_bound": 200.0}))
     with pytest.raises(InputError, match="has the root bound 200, which lies below the score 261"):
         import_solution(path)
     del sidecar["root_bound"]  # as in the sidecars of earlier versions
-    exported.sidecar.write_text(json.dumps(sidecar))
+    beside.write_text(json.dumps(sidecar))
     with pytest.warns(milpbn.BoundWarning, match="the trivial bound, 281.24"):
         import_solution(path)
 
@@ -294,19 +313,14 @@ def test_a_changed_root_bound_is_refused(exported, tmp_path):
     ],
 )
 @pytest.mark.parametrize("given", [False, True])
-def test_what_each_format_says_of_optimality(tmp_path, solver, status, exact, given):
+def test_what_each_format_says_of_optimality(exported, written, solver, status, exact, given):
     """The table of `milpbn.milp.files.solution`, with and without a bound from the user."""
-    start = import_start(tmp_path)
-    values, z = columns(start), start.start_objective
-    path = tmp_path / f"m.{solver}.sol"
-    path.write_text(solution_text(solver, status, values, z))
-    options = {"bound": z + 2.0} if given else {}
+    z, path = exported.start_objective, written(optimal_start(exported, solver, status), solver)
     if given:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            result = import_solution(path, **options)
-        assert result.bound == pytest.approx(z + 2.0)
-        assert result.notes == ()
+            result = import_solution(path, bound=z + 2.0)
+        assert (result.bound, result.notes) == (pytest.approx(z + 2.0), ())
         return
     with pytest.warns(milpbn.BoundWarning) as caught:
         result = import_solution(path)
@@ -322,20 +336,10 @@ def test_what_each_format_says_of_optimality(tmp_path, solver, status, exact, gi
         assert (result.reason, result.bound_source) == ("feasible", "certified")
         assert result.bound > z + 1
         assert f"root bound of the export, {result.bound:.6f}" in said
-        assert result.bound == pytest.approx(start.root_bound)
+        assert result.bound == pytest.approx(exported.root_bound)
         assert f"Give the bound that {NAMES[solver][0]} printed with --bound" in said
         assert NAMES[solver][1] in said
     assert ("possibly only within a gap" in said) == (not exact and "ptimal" in status)
-
-
-def import_start(tmp_path):
-    """The model with its optimum as the start."""
-    return export_model("corral", SCORE, path=tmp_path / "m.lp", start=best_structure())
-
-
-@cache
-def best_structure():
-    return milpbn.solve("corral", SCORE, threads=1, verbose=False).structure
 
 
 def solution_text(solver, status, values, z) -> str:
@@ -358,21 +362,16 @@ def solution_text(solver, status, values, z) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_an_imported_bound_below_what_a_search_finds_is_refused(tmp_path):
+def test_an_imported_bound_below_what_a_search_finds_is_refused(exported, written):
     """A solver that calls a bad structure optimal is detected."""
     data = milpbn.read_table("corral").dataset("all")
-    export = export_model("corral", SCORE, path=tmp_path / "m.lp")
     naive = milpbn.Structure.naive_bayes(data.names)
-    z = milpbn.rescore(data, naive, SCORE)
-    meaning = json.loads(export.sidecar.read_text())
-    values = {
-        column: float(said == [said[0], list(parents_of(naive, said[0]))])
-        for column, said in meaning["columns"].items()
-    }
+    z, parents = milpbn.rescore(data, naive, SCORE), naive.to_mapping()
+    meaning = json.loads(exported.sidecar.read_text())
+    values = {column: float(own == parents[name]) for column, (name, own) in meaning["columns"].items()}
     values[meaning["fingerprint"]] = 1.0
     assert z < OPTIMUM - 1
-    path = tmp_path / "m.cbc.sol"
-    path.write_text(solution_text("cbc", "Optimal", values, z))
+    path = written(optimal_start(exported, "cbc", "Optimal", values, z), "cbc")
     with pytest.raises(InputError, match="a brief search finds one"):
         import_solution(path)
     with pytest.raises(InputError, match="a brief search finds one"):
@@ -380,45 +379,31 @@ def test_an_imported_bound_below_what_a_search_finds_is_refused(tmp_path):
     assert import_solution(path, bound=OPTIMUM).bound == pytest.approx(OPTIMUM)
 
 
-def parents_of(structure, name):
-    return structure.to_mapping()[name]
-
-
-def test_an_imported_result_has_the_keys_of_every_result(exported, tmp_path):
-    path = tmp_path / "m.gurobi.sol"
-    path.write_text(gurobi_text(columns(exported), exported.start_objective))
+def test_an_imported_result_has_the_keys_of_every_result(exported, written):
     solved = milpbn.solve("corral", SCORE, verbose=False, threads=1)
-    assert import_solution(path).to_dict().keys() == solved.to_dict().keys()
+    assert import_solution(written(optimal_start(exported))).to_dict().keys() == solved.to_dict().keys()
 
 
-def changed(values, **changes):
-    return {**values, **changes}
-
-
-def test_solutions_that_do_not_fit_are_refused(exported, tmp_path):
-    values = columns(exported)
+def test_solutions_that_do_not_fit_are_refused(exported, written):
+    values, z = columns(exported), exported.start_objective
     mark = json.loads(exported.sidecar.read_text())["fingerprint"]
     chosen = next(n for n, v in values.items() if n.startswith("p_0_") and round(v) == 1)
     other = next(f"p_0_{k}" for k in range(9) if f"p_0_{k}" != chosen)
-    path = tmp_path / "m.gurobi.sol"
-
-    def refused(text: str, match: str, **options) -> None:
-        path.write_text(text)
-        with pytest.raises(InputError, match=match):
-            import_solution(path, **options)
-
-    z = exported.start_objective
-    refused(gurobi_text({n: v for n, v in values.items() if n != mark}, z), "other data or other options")
-    refused(gurobi_text(changed(values, **{other: 1.0}), z), "two parent sets")
-    refused(gurobi_text(changed(values, **{chosen: 0.0}), z), "no parent set")
-    refused(gurobi_text(changed(values, **{chosen: 0.5}), z), "must be 0 or 1")
-    refused(gurobi_text(values, z + 5.0), "scores")
-    refused(gurobi_text(values, z), "below the score", bound=z - 5.0)
-    refused(gurobi_text(values, z), "finite", bound=float("nan"))
-    refused(gurobi_text(values, z), "not those of the exported model", data="monks-1")
+    for own, objective, words, options in (
+        ({n: v for n, v in values.items() if n != mark}, z, "other data or other options", {}),
+        ({**values, other: 1.0}, z, "two parent sets", {}),
+        ({**values, chosen: 0.0}, z, "no parent set", {}),
+        ({**values, chosen: 0.5}, z, "must be 0 or 1", {}),
+        (values, z + 5.0, "scores", {}),
+        (values, z, "below the score", {"bound": z - 5.0}),
+        (values, z, "finite", {"bound": float("nan")}),
+        (values, z, "not those of the exported model", {"data": "monks-1"}),
+    ):
+        with pytest.raises(InputError, match=words):
+            import_solution(written(gurobi_text(own, objective)), **options)
 
 
-def test_a_cyclic_solution_is_refused(exported, tmp_path):
+def test_a_cyclic_solution_is_refused(exported, written):
     meaning = json.loads(exported.sidecar.read_text())["columns"]
     values = columns(exported)
 
@@ -430,10 +415,8 @@ def test_a_cyclic_solution_is_refused(exported, tmp_path):
 
     choose("A0", "A1")
     choose("A1", "A0")
-    path = tmp_path / "m.gurobi.sol"
-    path.write_text(gurobi_text(values, 1.0))
     with pytest.raises(InputError, match="cycle"):
-        import_solution(path)
+        import_solution(written(gurobi_text(values, 1.0)))
 
 
 def test_data_in_memory_has_to_be_given_again(tmp_path):

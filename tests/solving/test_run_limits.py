@@ -29,7 +29,7 @@ from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
-from milpbn.solving import api, progress, trials
+from milpbn.solving import api, progress
 from milpbn.solving import reductions as solving
 from milpbn.solving.selection import select
 from milpbn.util import clock, stages
@@ -154,7 +154,7 @@ def test_a_selection_keeps_what_was_tried_when_the_time_is_over(monkeypatch: pyt
             raise NoIncumbentError("The time limit ended.")
         return build_problem(*arguments, **options)
 
-    monkeypatch.setattr(trials, "build_problem", build)
+    monkeypatch.setattr(solving, "build_problem", build)
     data = random_data(88, n_samples=60)
     chosen = select(data, Score(), p_values=(0.9,), max_parents_values=(1, 2), **QUICK)
     assert [(t.max_parents, t.splits) for t in chosen.trials] == [(1, 1)]
@@ -305,8 +305,8 @@ def test_a_line_of_progress_names_the_stage_where_nothing_has_changed(
     stream = io.StringIO()
     shown = progress.Progress(ProgressLine(stream))
     stages.enter("tables 3 of 9 parent sets")
-    shown.line(1.0, None, 2.0, 3.0, 0.5, "start")
-    shown.line(2.0, None, 2.0, 3.0, 0.5, "start")
+    shown.line(1.0, None, 2.0, 3.0, "start")
+    shown.line(2.0, None, 2.0, 3.0, "start")
     ends = [line.split("%")[-1].strip() for line in stream.getvalue().splitlines()[1:]]
     assert ends == ["start", "tables 3 of 9 parent sets"]
 

@@ -1,4 +1,4 @@
-"""Choosing p and max_parents by validation: protocol, ties, sharing, interrupts."""
+"""Choosing options by validation: protocol, ties, sharing, interrupts, and what becomes of missing values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from running import random_data
 import milpbn
 from milpbn.claims.result import NotSavedError
 from milpbn.data import stratified_folds
-from milpbn.errors import InputError
+from milpbn.data.dataset import MISSING
+from milpbn.errors import DataWarning, InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
-from milpbn.solving import interim, report, trials
+from milpbn.sklearn import MaxMarginBNClassifier
+from milpbn.solving import reductions, report, selection, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
@@ -111,7 +113,7 @@ def test_too_few_rows_for_validation_are_refused():
 
 def test_the_output_of_a_selection_is_verified_with_all_rows(monkeypatch, tmp_path):
     """The best structure so far is scored on all rows, although its trial saw some of them."""
-    monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+    monkeypatch.setattr(selection, "SAVE_FIRST", 0.0)
     path, proof = tmp_path / "r.json", tmp_path / "proof.npz"
     data = random_data(5, n_samples=40)
     proof.write_bytes(b"of an earlier run")
@@ -149,7 +151,7 @@ def test_a_signal_at_any_moment_of_a_selection_stops_it(monkeypatch, tmp_path, w
 
     if where == "saving":
         real, target, name = milpbn.Result.save, milpbn.Result, "save"
-        monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+        monkeypatch.setattr(selection, "SAVE_FIRST", 0.0)
     else:
         real, target, name = report.fit_classifier, report, "fit_classifier"
 
@@ -200,7 +202,7 @@ def test_an_interrupt_before_any_trial_is_raised(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(trials, "build_problem", interrupt)
+    monkeypatch.setattr(reductions, "build_problem", interrupt)
     with pytest.raises(KeyboardInterrupt):
         select(random_data(7, n_samples=40), milpbn.Score(), **QUICK)
 
@@ -236,7 +238,7 @@ def test_files_say_running_until_the_last_solve_ends(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(milpbn.Result, "save", record)
-        patch.setattr(interim, "SAVE_FIRST", 0.0)
+        patch.setattr(selection, "SAVE_FIRST", 0.0)
         solve_selected(
             random_data(7, n_samples=40), milpbn.Score(), p_values=(0.6,), output=tmp_path / "r.json", **QUICK
         )
@@ -284,3 +286,101 @@ def test_a_recipe_and_a_grid_exclude_each_other() -> None:
         solve_selected(data, grid="parameters=cll,ml", parameters="cll", **QUICK)
     with pytest.raises(InputError, match="give the name"):
         solve_selected(data, grid="parameters=cll:3", **QUICK)
+
+
+TIMED = {"threads": 1, "time_limit": 20.0, "verbose": False}
+GRID = "score=cll max-parents=1 missing=drop,state"
+
+
+def frame(*, informative: bool, n: int = 120) -> pd.DataFrame:
+    """Return a table that lacks values of `a` in rows of class 1, or at random."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 2, n)
+    lacking = (
+        np.where(y == 1, rng.random(n) < 0.7, rng.random(n) < 0.05) if informative else rng.random(n) < 0.3
+    )
+    a = np.where(rng.random(n) < 0.1, 1 - y, y) if not informative else rng.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "a": np.where(lacking, None, np.where(a == 1, "yes", "no")),
+            "b": np.where(rng.random(n) < 0.3, 1 - y, y).astype(str),
+            "c": y.astype(str),
+        }
+    )
+
+
+def test_both_policies_are_scored_on_the_same_rows() -> None:
+    table = milpbn.read_table(frame(informative=True), missing="state")
+    splits, _ = splits_of(table, 0)
+    assert not table.complete.all()
+    for split in splits:
+        dropped, held_out = datasets_of(table, split, None, "drop")
+        kept, same = datasets_of(table, split, None, "state")
+        assert held_out.n_samples == same.n_samples == len(split[1])
+        np.testing.assert_array_equal(held_out.y, same.y)
+        assert dropped.n_samples == table.complete[split[0]].sum() < kept.n_samples
+        assert (held_out.codes == MISSING).sum() == (~table.complete[split[1]]).sum()
+        assert not (same.codes == MISSING).any()
+
+
+@pytest.mark.parametrize("informative", [True, False])
+def test_what_held_out_rows_prefer_is_chosen(informative) -> None:
+    data = frame(informative=informative)
+    result = solve_selected(data, grid=GRID, by="log-loss", **TIMED)
+    losses = {trial.options["missing"]: trial.log_loss for trial in result.selection.trials}
+    assert set(losses) == {"drop", "state"}
+    chosen = result.selection.options["missing"]
+    assert losses[chosen] == min(losses.values())
+    if informative:
+        assert chosen == "state"
+    lacking = int(data["a"].isna().sum())
+    with pytest.warns(DataWarning):
+        plain = milpbn.read_table(data, missing="drop")
+    if chosen == "drop":
+        assert result.data.samples == len(data) - lacking
+        assert result.data.sha256 == plain.dataset().sha256
+        assert f"Rows dropped for missing values: {lacking} of {len(data)}." in result.notes
+    else:
+        assert result.data.samples == len(data)
+        assert result.data.sha256 == milpbn.read_table(data, missing="state").dataset().sha256
+
+
+def test_the_table_of_complete_rows_is_the_one_that_drop_reads() -> None:
+    data = frame(informative=False)
+    table = milpbn.read_table(data, missing="state").of_complete_rows()
+    with pytest.warns(DataWarning):
+        other = milpbn.read_table(data, missing="drop")
+    assert table.frame.equals(other.frame)
+    assert (table.missing, table.notes, table.kinds) == (other.missing, other.notes, other.kinds)
+    assert table.dataset().sha256 == other.dataset().sha256
+
+
+def test_nothing_is_chosen_where_there_is_nothing_to_choose() -> None:
+    data = frame(informative=False).dropna()
+    result = solve_selected(data, grid=GRID, **TIMED)
+    assert [dict(trial.options) for trial in result.selection.trials] == [{"score": "cll"}]
+    with pytest.warns(DataWarning):
+        dropped = milpbn.read_table(frame(informative=False))
+    with pytest.raises(InputError, match="the table was read with missing='drop'"):
+        solve_selected(dropped, grid=GRID, **TIMED)
+
+
+def test_rows_are_not_dropped_where_a_class_would_be_lost() -> None:
+    data = frame(informative=False)
+    data.loc[data["c"] == "1", "a"] = None
+    result = solve_selected(data, grid=GRID, **TIMED)
+    assert result.selection.options["missing"] == "state"
+    assert len(result.selection.trials) == 1
+
+
+def test_an_estimator_leaves_the_choice_to_a_recipe() -> None:
+    data = frame(informative=True)
+    X, y = data[["a", "b"]], data["c"]
+    options = {"max_parents": 1, "hybrid": 0.5, "parameters": "ml", "time_limit": 20}
+    model = MaxMarginBNClassifier(recipe="accurate", missing="select", **options).fit(X, y)
+    trials = model.result_.selection.trials
+    assert {trial.options["missing"] for trial in trials} == {"drop", "state"}
+    assert model.n_dropped_ == len(data) - model.result_.data.samples
+    assert model.predict(X).shape == (len(data),)
+    with pytest.raises(InputError, match="leaves the choice to validation"):
+        MaxMarginBNClassifier(missing="select").fit(X, y)

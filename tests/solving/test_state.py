@@ -87,7 +87,7 @@ def test_the_source_of_the_bound_is_that_of_the_smallest_bound(session: Session)
 
 def test_a_score_that_the_data_do_not_confirm_is_an_error(problem) -> None:
     tables = problem.margins.tables
-    margins = replace(problem.margins, tables=replace(tables, values=tables.values * 1.001))
+    margins = replace(problem.margins, tables=tables._replace(values=tables.values * 1.001))
     wrong = Session(replace(problem, margins=margins))
     with pytest.raises(SolverError, match=r"from the data and .* in the model"):
         wrong.offer(structures(problem, 1)[0], "a solver")

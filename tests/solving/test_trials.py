@@ -21,7 +21,7 @@ from milpbn.data import read_table
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
-from milpbn.solving import trials as trials_module
+from milpbn.solving import reductions
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
@@ -237,7 +237,7 @@ def test_trials_of_the_native_engine_need_no_room_for_a_model(monkeypatch: pytes
         asked.append(for_milp)
         return build_problem(*arguments, for_milp=for_milp, **options)
 
-    monkeypatch.setattr(trials_module, "build_problem", noted)
+    monkeypatch.setattr(reductions, "build_problem", noted)
     data = random_data(15, n_samples=50)
     choose(Question(data, Score(name="cll")), QUIET, Grid(None, (1, 2)))
     assert not any(asked)

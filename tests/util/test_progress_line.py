@@ -67,8 +67,8 @@ def test_a_search_in_a_terminal_has_a_header_and_one_line(monkeypatch: pytest.Mo
     line = ProgressLine(stream)
     line.show("     0.1s  reading")
     progress = Progress(line)
-    progress.line(0.2, None, 1.0, 9.0, 8 / 9, "start")
-    progress.line(0.3, 4, 2.0, 8.0, 0.75, "local search")
+    progress.line(0.2, None, 1.0, 9.0, "start")
+    progress.line(0.3, 4, 2.0, 8.0, "local search")
     assert rows(stream.getvalue())[0] == HEADER
     assert rows(stream.getvalue())[1].split() == [
         "0.3s",

@@ -16,16 +16,10 @@ from milpbn.util.saved_arrays import SavedArrays
 
 @dataclass(frozen=True)
 class Start:
-    """What an engine starts from.
+    """What an engine starts from: the incumbent or the user's own start, the root bound, and an earlier search.
 
-    Attributes
-    ----------
-    structure : Structure or None
-        The incumbent, or the user's own start. The problem may lack some of its parent sets.
-    root : Root or None
-        The root bound of the whole problem with its fixed parent sets, if it was computed.
-    saved : SavedArrays or None
-        The state of an earlier search, from which the engine goes on (`Capabilities.resumes`).
+    The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
+    engine goes on from a `saved` state (`Capabilities.resumes`).
     """
 
     structure: Structure | None = None
@@ -55,15 +49,15 @@ class Engine(ABC):
             If its solver is not installed; the text says how to get it.
         """
 
-    @abstractmethod
     def check_options(self, options: Mapping[str, str]) -> None:
-        """Refuse solver options that the engine does not take.
+        """Refuse solver options that the engine does not take; without a MILP none were accepted (`Capabilities.milp`).
 
         Raises
         ------
         InputError
             If there is one; the sentence names it.
         """
+        assert not options
 
     @abstractmethod
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
@@ -73,16 +67,8 @@ class Engine(ABC):
         ----------
         problem : Problem
             The problem without the parent sets that the root bound excludes.
-        start : Start
-            What to start from.
-        settings : Settings
-            Limits and options.
         events : Events
             Receives structures and bounds. `Events.offer` returns the best structure known.
-
-        Returns
-        -------
-        Outcome
 
         Raises
         ------

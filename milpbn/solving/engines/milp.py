@@ -29,13 +29,7 @@ ROUNDING = 16 * EPS
 
 
 class MilpEngine(Engine):
-    """A MILP solver behind the interface of an engine.
-
-    Parameters
-    ----------
-    solver : Solver
-        The MILP solver.
-    """
+    """A MILP solver behind the interface of an engine."""
 
     def __init__(self, solver: Solver) -> None:
         self.solver = solver
@@ -89,20 +83,9 @@ def _reachable(shifted: Problem, known: Structure) -> Problem:
 class Points:
     """The `MilpEvents` of a solver, passed on to the `Events` of a search: every point becomes a structure.
 
-    Parameters
-    ----------
-    formulation : Formulation
-        The formulation whose points are reported.
-    events : Events
-        Receives structures, bounds and nodes.
-    shared : float
-        What the formulation's objective lacks to the score, as `Problem.shifted` returns it.
-
-    Attributes
-    ----------
-    error : MilpbnError or None
-        The first error about a point. An exception inside a solver's callback would be lost; so the error is stored,
-        the solver is asked to stop, and the caller raises the error.
+    `shared` is what the formulation's objective lacks to the score, as `Problem.shifted` returns it. An exception
+    inside a solver's callback would be lost; so the first error about a point is kept as `error`, the solver is asked
+    to stop, and the caller raises the error.
     """
 
     def __init__(self, formulation: Formulation, events: Events, shared: float = 0.0) -> None:

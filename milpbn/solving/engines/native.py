@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from milpbn.engine.events import Events
 from milpbn.engine.tree.dispatch import ThreadDispatcher
 from milpbn.engine.tree.search import BranchAndBound
@@ -35,10 +33,6 @@ class NativeEngine(Engine):
     def version(self) -> str:
         """Return the project's own version."""
         return f"milpbn {__version__} native"
-
-    def check_options(self, options: Mapping[str, str]) -> None:
-        """Do nothing: options of MILP solvers were refused before (`Capabilities.milp`), and there are no others."""
-        assert not options
 
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Branch from where the root bound ended, until proof or until told to stop.

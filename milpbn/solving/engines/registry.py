@@ -23,11 +23,8 @@ def engine_names() -> list[str]:
 def get_engine(name: str) -> Engine:
     """Return an engine by its name: ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
 
-    Raises
-    ------
-    InputError
-        If there is no engine of that name. Whether its solver is installed is checked by `Engine.version` and
-        `Engine.run` only.
+    Raise InputError if there is no engine of that name. Whether its solver is installed is checked by `Engine.version`
+    and `Engine.run` only.
     """
     if name.lower() == NativeEngine.name:
         return NativeEngine()
@@ -60,10 +57,7 @@ def without_root(engine: Engine) -> Engine:
 def check_engine(engine: Engine, options: Options, score: Score) -> None:
     """Refuse options and scores that the engine's capabilities exclude, and options that its solver does not take.
 
-    Raises
-    ------
-    InputError
-        The sentence says what to do instead.
+    The sentence of the InputError says what to do instead.
     """
     name, can = engine.name, engine.capabilities
     # Options that concern a MILP or its solver only, in their spelling on the command line.
@@ -120,16 +114,13 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
     for asked, able, sentence in table:
         if asked and not able:
             raise InputError(sentence)
-    engine.check_options(options.solver_options)
+    engine.check_options(options.solver_options or {})
 
 
 def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
     """Return the engine that the options name, and its version, after checking options and score.
 
-    Raises
-    ------
-    InputError
-        If there is no such engine, its solver is missing, or it does not take an option or the score.
+    Raise InputError if there is no such engine, its solver is missing, or it does not take an option or the score.
     """
     engine = get_engine(automatic(options.backend, score))
     version = engine.version()

@@ -6,6 +6,7 @@ import ast
 import inspect
 from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -23,7 +24,7 @@ from milpbn.solving.engines.registry import (
     get_engine,
     without_root,
 )
-from milpbn.solving.options import Options
+from milpbn.solving.options import OptionKeywords, Options
 
 #: For each option that some engine cannot do: a search that asks for it, and the engines that can, by capability.
 ASKED = {
@@ -96,6 +97,7 @@ def test_no_code_names_a_solver() -> None:
 @pytest.mark.parametrize("function", [milpbn.solve, milpbn.select, milpbn.solve_selected])
 def test_public_functions_have_all_options_as_arguments(function) -> None:
     """Names, order and defaults are those of `Options`, so that editors complete them."""
+    assert get_type_hints(OptionKeywords).keys() == get_type_hints(Options).keys()
     found = inspect.signature(function).parameters
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in found.values())
     names = [field.name for field in fields(Options)]
@@ -105,3 +107,5 @@ def test_public_functions_have_all_options_as_arguments(function) -> None:
         assert found[name].default == (default or None if name == "solver_options" else default)
         expected = inspect.signature(Options).parameters[name].annotation
         assert str(found[name].annotation).removesuffix(" | None") == str(expected).removesuffix(" | None")
+        keyword = str(get_type_hints(OptionKeywords)[name]).removesuffix(" | None")
+        assert keyword == str(get_type_hints(Options)[name]).removesuffix(" | None")

@@ -16,8 +16,10 @@ from milpbn.network.parameters.record import recorded
 from milpbn.network.parameters.refit import Until
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.solving import parameters as module
+from milpbn.solving import run as module
+from milpbn.solving.job import Job
 from milpbn.solving.options import Options
+from milpbn.util.budget import Budget
 from milpbn.util.clock import PARAMETERS_SHARE
 
 QUICK = {"backend": "highs", "threads": 1, "verbose": False}
@@ -97,11 +99,12 @@ def test_an_arc_for_normalisers_is_added_and_reported() -> None:
 
 
 def test_the_search_leaves_time_for_parameters() -> None:
-    assert Options(time_limit=10.0).search_deadline(5.0) == 15.0
-    assert Options(time_limit=10.0, parameters="cll").search_deadline(5.0) == 5.0 + 10.0 * (
-        1 - PARAMETERS_SHARE
-    )
-    assert Options(parameters="cll").search_deadline(5.0) is None
+    def deadline(**options) -> float | None:
+        return Job(None, None, Options(**options), None, "", Budget(began=5.0)).search_budget().deadline
+
+    assert deadline(time_limit=10.0) == 15.0
+    assert deadline(time_limit=10.0, parameters="cll") == 5.0 + 10.0 * (1 - PARAMETERS_SHARE)
+    assert deadline(parameters="cll") is None
     with pytest.raises(InputError, match="no parameters 'mm'"):
         Options(parameters="mm")
 

@@ -1,8 +1,10 @@
-"""``n_best`` of a run: limits, refusals and files. ``test_api_oracle`` compares the lists with enumeration."""
+"""Results of runs: the list of the best structures, calls of the caller's function, and the note on compilation."""
 
 from __future__ import annotations
 
 import math
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +22,9 @@ from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
+from milpbn.solving import report
+from milpbn.solving.progress import closing_block
+from milpbn.util.clock import Stopwatch
 
 SCORE = Score(p=0.9)
 
@@ -209,3 +214,64 @@ def test_constraints_hold_for_every_structure() -> None:
         parents = one.structure.to_mapping()
         assert "X1" in parents["X2"]
         assert all("X3" not in own for own in parents.values())
+
+
+QUICK = {"threads": 1, "verbose": False}
+
+
+@pytest.mark.parametrize("backend", ["native", "highs"])
+def test_every_call_has_a_valid_result(backend: str) -> None:
+    seen: list[milpbn.Result] = []
+    threads = set()
+
+    def note(result: milpbn.Result) -> None:
+        threads.add(threading.current_thread())
+        seen.append(result)
+
+    result = milpbn.solve(random_data(3), backend=backend, on_change=note, **QUICK)
+    assert threads == {threading.current_thread()}
+    assert {r.reason for r in seen} == {"running"}
+    assert (seen[-1].objective, seen[-1].structure) == (result.objective, result.structure)
+    assert all((r.classifier is None) == (r.structure is None) for r in seen)
+    objectives = [r.objective for r in seen if r.objective is not None]
+    bounds = [r.bound for r in seen if r.bound is not None]
+    assert objectives == sorted(objectives)
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_true_stops_the_search() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 3, (300, 15)), rng.integers(0, 3, 300)
+    result = milpbn.solve((X, y), on_change=lambda r: r.structure is not None, **QUICK)
+    assert (result.reason, result.limit) == ("feasible", "user")
+
+
+def test_an_exception_ends_the_search() -> None:
+    def fail(result: milpbn.Result) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        milpbn.solve(random_data(3), on_change=fail, **QUICK)
+
+
+@pytest.mark.parametrize("average", [1, 2])
+def test_only_the_search_with_the_best_setting_calls_it(average: int) -> None:
+    seen: list[milpbn.Result] = []
+    result = milpbn.solve_selected(
+        random_data(3), grid="p=.6,.9", average=average, on_change=lambda r: seen.append(r), **QUICK
+    )
+    assert {r.score for r in seen} == {result.score}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "limit", "told"), [(3.0, Limit.TIME, True), (0.5, Limit.TIME, False), (9.0, None, False)]
+)
+def test_the_note_is_for_time_limits(
+    seconds: float, limit: Limit | None, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Stopwatch, "since", lambda self, start: seconds)
+    notes = report._compiling(limit, 0.0, 10.0)
+    assert bool(notes) == told
+    result = milpbn.solve(random_data(3))
+    block = closing_block(replace(result, notes=(*result.notes, *notes)))
+    assert ("Compiling kernels took 3 of 10 seconds" in block) == told
