@@ -13,6 +13,7 @@ import pytest
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.engine.dual.point import Point
 from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -108,6 +109,19 @@ def oracle_tuning(**values) -> Tuning:
 def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, weights=False) -> Dataset:
     rng = np.random.default_rng(seed)
     return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)
+
+
+class FixedIncumbent:
+    """An incumbent that stays as it is, for the engine's expansions; it asserts that no structure is better."""
+
+    def __init__(self, cutoff: float) -> None:
+        self.cutoff = cutoff
+
+    def offer(self, structure: Structure, value: float) -> None:
+        assert value <= self.cutoff + 1e-9
+
+    def climb_from_answer(self, point: Point) -> None:
+        """Leave the point as it is."""
 
 
 def copied_feature() -> Dataset:

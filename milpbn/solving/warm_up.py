@@ -160,7 +160,7 @@ ROOT = [
     (newton._count, "flags"),
     (newton._slope, "numbers some numbers"),
     (frank_wolfe._next_temperature, "number number number number number number False"),
-    (frank_wolfe.may_be_left, "state number number number"),
+    (frank_wolfe.may_be_left, "state goal"),
     (curvature._end_of_block, "some 0 0"),
     (point.copy, "numbers numbers"),
     (point.copy, "some some"),
@@ -188,7 +188,7 @@ TREE = [
     (point.evaluate_compiled, "model node point False"),
     (point._mark_near, "int32s square number flags"),
     (branching_rule._shares, "oracle vertices numbers square numbers"),
-    (frank_wolfe.take_compiled_steps, "model node point number number number 0 True False"),
+    (frank_wolfe.take_compiled_steps, "model node point goal 0 True False"),
 ]
 COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 
@@ -253,5 +253,6 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "forced": forced,
         "near": changes.Near(some, square, np.zeros(1)),
         "node": subproblem_of(model, rows, np.zeros(0), allowed, forced, 0),
+        "goal": frank_wolfe.Goal(0.0, 0.0, 0.0),
         "arcs": Arcs(some, some, np.zeros(1), some),
     }

@@ -6,12 +6,7 @@ from __future__ import annotations
 def printable(text: str, keep: str = "") -> str:
     """Return a text with its unprintable characters escaped, such as line breaks and a terminal's escape sequences.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    keep : str
-        Unprintable characters that stay as they are.
+    Those in `keep` stay as they are.
     """
     if text.isprintable():
         return text

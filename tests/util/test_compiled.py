@@ -233,9 +233,11 @@ def test_a_process_killed_while_it_saves_a_kernel_leaves_no_wrong_code(
         raise SystemExit
 
     for killed_in in ("os.open", "os.replace"):
-        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+        files = entry("new")
+        with monkeypatch.context() as patch:
             patch.setattr(killed_in, kill)
-            entry("new").save_overload(("key",), "new code")
+            with pytest.raises(SystemExit):
+                files.save_overload(("key",), "new code")
         assert entry("new").load_overload(("key",), CONTEXT) is None
     assert entry("old").load_overload(("key",), CONTEXT) == "old code"
     files = entry("new")
@@ -254,7 +256,9 @@ def test_processes_that_save_code_for_different_types_at_once_keep_both(
     assert files.count() == 20
 
 
-@pytest.mark.parametrize("content", [b"", b"\x80\x05cmilpbn.util.compiled\nLost\n."], ids=["cut off", "lost name"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x05cmilpbn.util.compiled\nLost\n."], ids=["cut off", "lost name"]
+)
 def test_a_damaged_file_counts_as_none(entry: Callable[[str], KernelCache], content: bytes) -> None:
     """A new name of a record must not break the files of an older version, either."""
     files = entry("stamp")

@@ -140,7 +140,7 @@ class PrimalHeuristic:
             self.problem,
             lambda found: score_of(self.root.model, found, logits, False),
             TUNING.primal.explored,
-            self._events.stopping,
+            self._events.budget,
             parallel=False,
         )
         if explored:
@@ -170,7 +170,7 @@ class PrimalHeuristic:
             return
         search = LocalSearch(self.problem, structure, parallel=False)
         rng = np.random.default_rng([self.random_state, n_climbed])
-        value = search.climb(rng, self._events.stopping)
+        value = search.climb(rng, self._events.budget.over)
         self.offer(search.structure, value)
 
     def climb_near_incumbent(self, branchings: int, steps: int) -> None:
@@ -194,7 +194,7 @@ class PrimalHeuristic:
             start = self._here[0]
         search = LocalSearch(self.problem, start, parallel=False)
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
-        value = search.climb(rng, self._events.stopping)
+        value = search.climb(rng, self._events.budget.over)
         with self._lock:
             if value >= self._here[1] - self._stray * rng.exponential():
                 self._here = search.structure, value

@@ -15,7 +15,7 @@ from milpbn.certificate.records import CLUSTER, Inequalities
 from milpbn.certificate.verify.check import verify
 from milpbn.certificate.verify.space import space_of
 from milpbn.certificate.verify.tree import Rows
-from milpbn.engine.dual.frank_wolfe import take_compiled_steps, take_steps
+from milpbn.engine.dual.frank_wolfe import Goal, take_compiled_steps, take_steps
 from milpbn.engine.dual.inequalities import add_row, add_terms, child_limits, lower, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
 from milpbn.engine.dual.point import Model, empty_point, evaluate, place
@@ -27,6 +27,7 @@ from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 
 LIMITS = Constraints(max_children={"X1": 1, "X2": 0, "C": 2})
 KINDS = {BRANCHINGS: Score(p=0.9), ORDERS: Score(p=0.9, max_parents=3), RELAXED: Score(p=0.9, max_parents=3)}
@@ -129,7 +130,7 @@ def test_any_multipliers_give_a_bound(kind: int, request: pytest.FixtureRequest)
             point = empty_point(model)
             assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
             steps = take_steps if seed % 2 else take_compiled_steps
-            steps(model, node, point, -np.inf, 0.0, -np.inf, 60, True, False)
+            steps(model, node, point, Goal(-np.inf, 0.0, -np.inf), 60, True, False)
             assert point.state.bound >= best
             eta = np.zeros(candidates.n_sets)
             np.add.at(eta, point.vertices[: point.state.vertices], point.shares[: point.state.vertices, None])
@@ -157,7 +158,7 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
         edges = np.zeros((oracle.n, oracle.n), dtype=np.int64)
         choice = np.empty(V, dtype=np.int64)
         rows, multipliers = best_multipliers(
-            oracle, candidates, known, weights, every, problem.choice(obeying(problem)), lambda: False
+            oracle, candidates, known, weights, every, problem.choice(obeying(problem)), Budget()
         )
         assert (rows.limit == CLUSTER).any() <= (kind == RELAXED)
         priced = weights.copy()

@@ -16,6 +16,7 @@ from milpbn.engine.dual.frank_wolfe import (
     INFEASIBLE,
     PAUSED,
     PRUNED,
+    Goal,
     take_compiled_steps,
     take_steps,
 )
@@ -46,6 +47,8 @@ ALL = [
     Score(name="cll", max_parents=3, hybrid=0.1, class_parents=False),
 ]
 seeds = st.integers(0, 10_000)
+#: Steps with this goal end when they gain nothing, or after their number.
+ENDLESS = Goal(-np.inf, 0.0, -np.inf)
 scores = st.sampled_from([score for score in ALL if score.name in SCORES])
 
 
@@ -255,7 +258,7 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
             # of steps.
             plain = seed == 0 and ALL.index(score) % 4 == 2 * newton
             steps = take_steps if plain else take_compiled_steps
-            status = steps(model, node, point, -np.inf, 0.0, -np.inf, 500 if newton else 4000, newton, False)
+            status = steps(model, node, point, ENDLESS, 500 if newton else 4000, newton, False)
             assert status in (CONVERGED, PAUSED)
             best = scores_of(problem, inside).max()
             bound, relaxed = point.state.bound, point.state.relaxed
@@ -293,7 +296,7 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
                 assert point.logits[samples].shape == (few.tables.codes.shape[1], point.logits.shape[1])
                 small = empty_point(few)
                 assert place(few, node, small, rows, np.full(3, 1 / 3), 0.5, False)
-                take_steps(few, node, small, -np.inf, 0.0, -np.inf, 100, newton, False)
+                take_steps(few, node, small, ENDLESS, 100, newton, False)
                 assert small.state.bound >= best
     assert infeasible < 12
 
@@ -306,14 +309,14 @@ def test_steps_end_at_a_target_and_without_structures():
     node = Subproblem(np.ones(model.linear.size, dtype=bool), forced, 0, model.linear, 0.0)
     point = empty_point(model)
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
-    assert take_steps(model, node, point, best + 3.0, 0.0, -np.inf, 4000, True, False) == PRUNED
+    assert take_steps(model, node, point, Goal(best + 3.0, 0.0, -np.inf), 4000, True, False) == PRUNED
     assert best <= point.state.bound <= best + 3.0
     # Three features cannot all be neighbours of each other and have one feature parent each at most.
     triangle = Restriction(node.allowed, ((0, 1), (0, 2), (1, 2)))
     closed = Subproblem(node.allowed, triangle.forced(model.oracle.n), 3, model.linear, 0.0)
     assert not place(model, closed, point, choices, np.full(len(choices), 1 / len(choices)), 1.0, False)
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
-    assert take_steps(model, closed, point, best, 0.0, -np.inf, 10, True, False) == INFEASIBLE
+    assert take_steps(model, closed, point, Goal(best, 0.0, -np.inf), 10, True, False) == INFEASIBLE
     assert point.state.bound == -np.inf
 
 
@@ -328,7 +331,7 @@ def test_compiled_steps_and_threads_lead_to_the_same_point(newton):
         for steps, parallel in ((take_steps, False), (take_steps, True), (take_compiled_steps, False)):
             point = empty_point(model)
             assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
-            assert steps(model, node, point, -np.inf, 0.0, -np.inf, 2, newton, parallel) == PAUSED
+            assert steps(model, node, point, ENDLESS, 2, newton, parallel) == PAUSED
             points.append(point)
         for point in points[1:]:
             assert point.state.tolist() == pytest.approx(points[0].state.tolist(), rel=1e-5)
