@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.engine.dual import curvature, frank_wolfe, inequalities, line_search, newton, point
+from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
@@ -148,7 +148,7 @@ ROOT = [
     (newton._maximise_model, "oracle forced 0 numbers square some some flags vertices numbers numbers 0"),
     (curvature._slopes, "tables weights some 0 0 0 0 float32s float32s float32_rows"),
     (newton._entries_in_use, "oracle some vertices 0 some flags some"),
-    (line_search.step_length, "tables softening weights square square number number number number"),
+    (newton.step_length, "tables softening weights square square number number number number"),
     (frank_wolfe._difference, "numbers some some"),
     (frank_wolfe._shift, "vertices numbers 0 0 0 some number"),
     (newton._move_shares, "vertices numbers numbers number 0"),

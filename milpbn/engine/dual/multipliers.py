@@ -39,8 +39,6 @@ def best_multipliers(
 
     Parameters
     ----------
-    oracle, candidates
-        Candidate sets.
     rows : Inequalities
         Rows to start with. Clusters are added if the oracle relaxes acyclicity.
     weights : float64 array, shape (P,)

@@ -16,7 +16,7 @@ from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
 from milpbn.engine.tree.expansion import Effort, Expansion, NodeTask, expand_root
 from milpbn.engine.tree.frontier import Frontier
 from milpbn.engine.tree.node import Node
-from milpbn.engine.tree.primal import PrimalHeuristic, PrimalMark
+from milpbn.engine.tree.primal import PrimalHeuristic, PrimalState
 from milpbn.engine.tree.proof_book import ProofBook
 from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
 from milpbn.engine.tuning import TUNING
@@ -32,7 +32,7 @@ class _Mark(NamedTuple):
     """What an expansion changes before it ends."""
 
     children: int
-    primal: PrimalMark
+    primal: PrimalState
     pool: PoolMark
 
 
@@ -47,8 +47,8 @@ class BranchAndBound:
     best : Structure
         The incumbent.
     events : Events
-        Receives better structures, smaller bounds and the number of nodes; is asked after every burst of steps whether
-        to stop.
+        Receives better structures, smaller bounds and the number of nodes; its budget is asked after every burst of
+        steps.
     dispatcher : Dispatcher, optional
         Lets the nodes be expanded; by default this thread.
     random_state : int
