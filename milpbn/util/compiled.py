@@ -42,6 +42,8 @@ T = TypeVar("T", bound=Callable[..., Any])
 #: Code that is compiled into kernels is in modules with one of these words.
 _COMPILED = re.compile(r"@kernel|@overload|@register_jitable")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|Record)\):.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+#: The line of such a class, and those of its fields.
+_FIELD = re.compile(r"^class .*|^    \w+: .*", re.MULTILINE)
 _CONSTANTS = (bool, int, float, str, tuple)
 #: When this process compiled kernels, or waited for another process that did.
 COMPILING = Stopwatch()
@@ -319,6 +321,7 @@ def _source(module: str) -> str:
 
 @cache
 def _records() -> str:
-    """Return the definitions of all named tuples and records of the package, whose fields kernels read by position."""
+    """Return the fields of all named tuples and records of the package, which kernels read by position."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
-    return "".join(match.group() for text in texts for match in _RECORD.finditer(text))
+    found = (match.group() for text in texts for match in _RECORD.finditer(text))
+    return "\n".join(line for record in found for line in _FIELD.findall(record))

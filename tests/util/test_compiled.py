@@ -89,12 +89,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_kernel_read_from_disk_brings_those_that_it_calls(folder: Path) -> None:
-    program = "import some_kernels as k; answer = k.outer(np.arange(4.0))"
+def test_a_kernel_read_from_disk_brings_those_that_it_calls_and_their_errors(folder: Path) -> None:
+    program = """
+import some_kernels as k
+try:
+    k.outer(np.zeros(0))
+except ValueError as error:
+    answer = [str(error), k.outer(np.arange(4.0))]
+"""
     compiled, answer = run(program, folder)
     assert {"outer", "shifted", "total", "twice"} <= set(compiled)
-    assert answer == 13.0
-    assert run(program, folder) == [[], 13.0]
+    assert answer == ["nothing", 13.0]
+    assert run(program, folder) == [[], ["nothing", 13.0]]
 
 
 def test_other_processes_compile_what_this_one_has_not_begun(folder: Path) -> None:
@@ -116,17 +122,6 @@ answer = [here, len(helpers), k.outer(np.arange(4.0)), [h.poll() is not None for
     compiled, answer = run(program, folder)
     assert compiled == []
     assert answer == [[], 1, 13.0, [True]]
-
-
-def test_an_error_of_a_kernel_goes_through_its_callers(folder: Path) -> None:
-    program = """
-import some_kernels as k
-try:
-    k.outer(np.zeros(0))
-except ValueError as error:
-    answer = str(error)
-"""
-    assert run(program, folder)[1] == "nothing"
 
 
 def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path) -> None:

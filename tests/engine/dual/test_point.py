@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heavy_enough, random_data
+from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heaviest, heavy_enough, random_data, whole_node
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
@@ -30,7 +30,7 @@ from milpbn.engine.dual.point import (
     place,
     score_of,
 )
-from milpbn.engine.relaxation.oracle import BRANCHINGS, heaviest_structure, oracle_of
+from milpbn.engine.relaxation.oracle import BRANCHINGS, oracle_of
 from milpbn.engine.root import model_of
 from milpbn.engine.tree.node import Restriction
 from milpbn.problem.constraints import Constraints
@@ -79,17 +79,7 @@ def bound_of(problem: Problem, simplex) -> float:
         constant = margins.weights @ (simplex * logs).sum(axis=1)
     else:
         constant = margins.softening.cap * (margins.weights @ simplex[:, 0])
-    return constant + most(problem, gradient)
-
-
-def most(problem: Problem, gradient) -> float:
-    oracle = oracle_of(problem.candidates)
-    everything, choice = (
-        np.ones(len(gradient), dtype=bool),
-        np.empty(problem.candidates.n_variables, np.int64),
-    )
-    forced = np.zeros((oracle.n, oracle.n), dtype=np.int64)
-    return heaviest_structure(oracle, gradient, everything, forced, 0, choice)[1]
+    return constant + heaviest(oracle_of(problem.candidates), gradient)
 
 
 def point_in_the_hull(rng, choices, n_sets) -> np.ndarray:
@@ -145,7 +135,10 @@ def test_the_weights_at_a_point_are_those_of_the_soft_minimum(seed, score, expon
         assert value == pytest.approx(margins.weights @ rows.min(axis=1))
         assert constant == pytest.approx(margins.softening.cap * (margins.weights @ simplex[:, 0]), abs=tiny)
     # Although some weights are left out, the sparse weights sum to 1.
-    assert constant + most(problem, gradient) >= scores_of(problem, choices).max() - 1e-9
+    assert (
+        constant + heaviest(oracle_of(problem.candidates), gradient)
+        >= scores_of(problem, choices).max() - 1e-9
+    )
 
 
 @pytest.mark.parametrize("score", [Score(p=0.9), Score(name="sbm", p=0.9), Score(name="cll")], ids=str)
@@ -302,8 +295,7 @@ def test_steps_end_at_a_target_and_without_structures():
     problem = build_problem(random_data(2), Score(p=0.9))
     choices, model = all_choices(problem.candidates), model_of(problem)
     best = scores_of(problem, choices).max()
-    forced = np.zeros((model.oracle.n, model.oracle.n), dtype=np.int64)
-    node = Subproblem(np.ones(model.linear.size, dtype=bool), forced, 0, model.linear, 0.0)
+    node = whole_node(model.oracle, model.linear)
     point = empty_point(model)
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
     assert take_steps(model, node, point, Goal(best + 3.0, 0.0, -np.inf), 4000, True, False) == PRUNED
@@ -322,8 +314,7 @@ def test_compiled_steps_and_threads_lead_to_the_same_point(newton):
     for seed in range(4):
         problem = build_problem(random_data(seed, n_samples=60), Score(p=0.99))
         choices, model = all_choices(problem.candidates), model_of(problem)
-        forced = np.zeros((model.oracle.n, model.oracle.n), dtype=np.int64)
-        node = Subproblem(np.ones(model.linear.size, dtype=bool), forced, 0, model.linear, 0.0)
+        node = whole_node(model.oracle, model.linear)
         points = []
         for steps, parallel in ((take_steps, False), (take_steps, True), (take_compiled_steps, False)):
             point = empty_point(model)
