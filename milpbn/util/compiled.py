@@ -27,7 +27,6 @@ import numba
 from numba import njit, typeof
 from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import user_function
 from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
@@ -68,9 +67,9 @@ def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, *
     """
     if function is None:
         return lambda function: kernel(function, linked=linked, inner=inner, **options)
-    compiled = njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
-    if not isinstance(compiled, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-        return compiled
+    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
+    if compiled is function:  # with NUMBA_DISABLE_JIT
+        return function
     _kernels[function.__module__, function.__name__] = compiled
     with contextlib.suppress(RuntimeError):  # there is no folder for the cache
         compiled._cache = KernelCache(compiled)
@@ -78,9 +77,8 @@ def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, *
     if inner:
 
         def add_overload(result: Any) -> None:
-            compiled.overloads[tuple(result.signature.args)] = (
-                result  # but do not make it callable from Python
-            )
+            # Other kernels can call it now, but not Python.
+            compiled.overloads[tuple(result.signature.args)] = result
 
         compiled.add_overload, compiled._compile_for_args = add_overload, _refuse
     return compiled
@@ -98,7 +96,7 @@ def also_kernel(function: T) -> T:
     return function
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class KernelCache(FunctionCache):
     """The compiled code of one kernel on disk, in one file for each list of argument types.
 
     The name of a file has hashes of all that its code depends on. numba's own files have numbers that are listed in an
@@ -108,13 +106,13 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     def __init__(self, compiled: Any) -> None:
         super().__init__(compiled.py_func)
         self._module, self._target = compiled.py_func.__module__, compiled.targetctx
-        self._name = f"{self._module}.{compiled.py_func.__qualname__}".replace("<", "").replace(">", "")
+        self._stem = f"{self._module}.{compiled.py_func.__qualname__}".replace("<", "").replace(">", "")
 
     def path(self, arguments: tuple[Any, ...]) -> Path:
         """Return the file with the code for some types of arguments."""
         machine = (sys.implementation.cache_tag, numba.__version__, self._target.codegen().magic_tuple())
         types = _short_hash(f"{arguments!r} {self._py_func.__code__.co_code!r}")
-        return self._folder / f"{self._name}.{self._sources}.{_short_hash(repr(machine))}.{types}.nbc"
+        return self._folder / f"{self._stem}.{self._sources}.{_short_hash(repr(machine))}.{types}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for some types of arguments; None if it is not there. numba calls this."""
@@ -136,8 +134,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
             self._impl.locator.ensure_cache_path()
             with atomic_path(self.path(sig)) as temporary:
                 temporary.write_bytes(dumps(self._impl.reduce(data)))
-            for old in self._folder.glob(f"{self._name}.*.nbc"):
-                if not old.name.startswith(f"{self._name}.{self._sources}."):
+            for old in self._folder.glob(f"{self._stem}.*.nbc"):
+                if not old.name.startswith(f"{self._stem}.{self._sources}."):
                     old.unlink()
 
     def count(self) -> int:

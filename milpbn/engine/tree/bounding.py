@@ -247,8 +247,6 @@ def lower_multipliers(
 
     Parameters
     ----------
-    worker, node
-        What changes the multipliers, of rows of its context, and the node.
     weights : float64 array, shape (P,)
         A gradient that includes the terms of the multipliers; updated with them.
     multipliers : float64 array, shape (R,)

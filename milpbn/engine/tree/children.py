@@ -73,12 +73,10 @@ class BoundedNodes:
 def bound_children(
     worker: Worker, node: Node, decision: Decision, share: float, numbers: tuple[int, int]
 ) -> BoundedNodes | None:
-    """Branch a node on a decision, and bound both children; return None if told to stop.
+    """Branch a node, which is not changed, on a decision, and bound both children; return None if told to stop.
 
     Parameters
     ----------
-    worker, node, decision
-        What bounds the children, the node, which is not changed, and the branching decision.
     share : float
         The share of the node's point for which the decision holds.
     numbers : pair of int
@@ -100,7 +98,7 @@ def _bound_child(
 ) -> float | None:
     """Bound one child of a node and add it to `out`; return its gain, infinite if it has no structure, None if stopped.
 
-    Parent sets of the child are fixed to 0.
+    Reduced-cost fixing removes parent sets from `child`.
     """
     context, point = worker.context, worker.point
     model = context.model
