@@ -107,7 +107,7 @@ def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Bounded
 
 
 def expand(worker: Worker, task: NodeTask) -> Expansion | None:
-    """Choose a decision, and branch a node on it; return None if told to stop, the node is then still open.
+    """Choose a decision, and branch a node on it; return None if told to stop, which leaves the node open.
 
     The best decisions by pseudo-costs that lack observations are probed: both children are bounded as if the node were
     branched on the decision. The children of the probe with the best gains are kept, unless a decision with
