@@ -196,7 +196,10 @@ def _search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
 
         tree: BranchAndBound | None = None
 
-        def stopping(self) -> bool:
+        def __init__(self) -> None:
+            super().__init__(self.ended)
+
+        def ended(self) -> bool:
             nonlocal late
             late = time.process_time() > begun + limit
             if late or self.tree is None or not self.bounds:

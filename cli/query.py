@@ -111,7 +111,7 @@ def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], se
 def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
         return json_line({"evidence": evidence, **found._asdict()})
-    from milpbn.util.padding import columns_of, padded
+    from milpbn.util.printing import columns_of, padded
 
     width = max(map(columns_of, found.states))
     lines = [
@@ -127,7 +127,7 @@ def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) ->
 def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
         return json_line({"evidence": evidence, "posteriors": posteriors})
-    from milpbn.util.padding import columns_of, padded
+    from milpbn.util.printing import columns_of, padded
 
     width = max((columns_of(label) for one in posteriors.values() for label in one), default=0)
     lines = []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
 from math import inf, lgamma, log, prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,20 +96,15 @@ class Best:
 def enumerate_best(
     data: Dataset,
     score: str,
-    gamma: float | None = None,
+    *,
     max_parents: int = 2,
     class_parents: bool = True,
-    smoothing: float = 1.0,
     parent_sets: str = "paper",
-    ess: float = 1.0,
-    penalty: float = 0.0,
-    hybrid: float = 0.0,
-    leave_one_out: bool = False,
-    smoothing_towards: str = "uniform",
     allowed: Callable[[StructureParents], bool] | None = None,
     candidates: Sequence[Sequence[Sequence[int]]] | None = None,
     bonus: Callable[[StructureParents], float] = lambda parents: 0.0,
     most: int = 0,
+    **options: Any,
 ) -> Best:
     """Score every acyclic structure and return the best.
 
@@ -118,11 +113,9 @@ def enumerate_best(
     data : Dataset
         Training data without unknown values.
     score : str
-        One of `SCORES`; gamma is needed for sm and sbm.
+        One of `SCORES`.
     max_parents, class_parents, parent_sets
         See `candidate_sets`.
-    smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards
-        See `score_structure`.
     allowed : callable, optional
         User constraints: structures for which it returns False are not allowed.
     candidates : sequence of sequences of parent sets, optional
@@ -131,11 +124,13 @@ def enumerate_best(
         Returns a term that is added to a structure's score, such as the weights of its arcs.
     most : int
         Number of structures in `Best.ranked`.
+    **options
+        See `score_structure`.
     """
     if candidates is None:
         candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
     fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)
-    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards)
+    problem = _Problem(data, score, **options)
     structures = [g for g in acyclic_structures(fixed) if allowed is None or allowed(g)]
     scored = [(value + bonus(g), g) for value, g in zip(problem.scores(structures), structures, strict=True)]
     objective = max((value for value, _ in scored), default=-inf)
@@ -146,19 +141,8 @@ def enumerate_best(
     return Best(objective, tuple(g for value, g in scored if value >= objective - tolerance), tuple(ranked))
 
 
-def score_structure(
-    data: Dataset,
-    parents: Sequence[Sequence[int]],
-    score: str,
-    gamma: float | None = None,
-    smoothing: float = 1.0,
-    ess: float = 1.0,
-    penalty: float = 0.0,
-    hybrid: float = 0.0,
-    leave_one_out: bool = False,
-    smoothing_towards: str = "uniform",
-) -> float:
-    """Return the score of one structure, in nats.
+def score_structure(data: Dataset, parents: Sequence[Sequence[int]], score: str, **options: Any) -> float:
+    """Return the score of one structure, in nats; the options are the further arguments of `_Problem`.
 
     theta are the smoothed parameters (n + a sp t) / (n_h + a sp), where t is 1 / sp, or with smoothing_towards
     "marginal" or "class" the smoothed parameter without parents or given the class alone (`_Problem._prior_parents`), M
@@ -176,10 +160,8 @@ def score_structure(
     With leave_one_out the parameters are estimated once for every row of the data, with one unit of its weight less,
     and give the row's term. LL is then the sum of w log P(c_m, z_m) with these smoothed parameters.
     """
-    normal = tuple(tuple(sorted(p)) for p in parents)
-    return _Problem(
-        data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards
-    ).score(normal)
+    (value,) = _Problem(data, score, **options).scores([tuple(tuple(sorted(p)) for p in parents)])
+    return value
 
 
 def candidate_sets(
@@ -285,13 +267,14 @@ class _Problem:
         self,
         data: Dataset,
         score: str,
-        gamma: float | None,
-        smoothing: float,
-        ess: float,
-        penalty: float,
-        hybrid: float,
-        leave_one_out: bool,
-        smoothing_towards: str,
+        *,
+        gamma: float | None = None,
+        smoothing: float = 1.0,
+        ess: float = 1.0,
+        penalty: float = 0.0,
+        hybrid: float = 0.0,
+        leave_one_out: bool = False,
+        smoothing_towards: str = "uniform",
     ) -> None:
         if score not in (*MARGIN_SCORES, *PENALISED_SCORES, *FAMILY_SCORES):
             raise ValueError(f"unknown score {score!r}")
@@ -318,9 +301,6 @@ class _Problem:
         self.rival_terms = cache(self._rival_terms)
         self.log_likelihood_term = cache(self._log_likelihood_term)
         self.family_term = cache(self._family_term)
-
-    def score(self, parents: StructureParents) -> float:
-        return self.scores([parents])[0]
 
     def scores(self, structures: Sequence[StructureParents]) -> list[float]:
         if self.score_name not in MARGIN_SCORES:

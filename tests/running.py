@@ -9,10 +9,13 @@ from itertools import combinations, pairwise
 import numpy as np
 import oracle
 import pytest
+from numpy.typing import NDArray
 
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.engine.dual.point import Point, Subproblem
+from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -108,6 +111,31 @@ def oracle_tuning(**values) -> Tuning:
 def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, weights=False) -> Dataset:
     rng = np.random.default_rng(seed)
     return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)
+
+
+class FixedIncumbent:
+    """An incumbent that stays as it is, for the engine's expansions; it asserts that no structure is better."""
+
+    def __init__(self, cutoff: float) -> None:
+        self.cutoff = cutoff
+
+    def offer(self, structure: Structure, value: float) -> None:
+        assert value <= self.cutoff + 1e-9
+
+    def climb_from_answer(self, point: Point) -> None:
+        """Leave the point as it is."""
+
+
+def whole_node(oracle: Oracle, linear: NDArray[np.float64]) -> Subproblem:
+    """The problem without any restriction, as the kernels take a node."""
+    forced = np.zeros((oracle.n, oracle.n), dtype=np.int64)
+    return Subproblem(np.ones(len(linear), dtype=bool), forced, 0, linear, 0.0)
+
+
+def heaviest(oracle: Oracle, weights: NDArray[np.float64]) -> float:
+    """The oracle's upper bound on the weights of all structures."""
+    choice = np.empty(len(oracle.offsets) - 1, dtype=np.int64)
+    return heaviest_structure(oracle, weights, *whole_node(oracle, weights)[:3], choice)[1]
 
 
 def copied_feature() -> Dataset:

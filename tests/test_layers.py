@@ -57,7 +57,6 @@ ENGINE_LAYERS = (
     "optima",
     "reduction",
     "root",
-    "saved_root",
     "tree",
 )
 #: Modules in the package's root folder.

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from milpbn.network.structure import Structure
 from milpbn.util.archives import Source
+from milpbn.util.budget import Budget
 
 
 class SavedState(Protocol):
@@ -25,7 +26,10 @@ class SavedState(Protocol):
 
 
 class Events(Protocol):
-    """The listener of a search. Any thread may call its methods."""
+    """The listener of a search, and its budget. Any thread may call its methods."""
+
+    #: Asked often whether the search has to stop (deadline, interrupt, gap reached).
+    budget: Budget
 
     def offer(self, structure: Structure) -> Structure:
         """Take a structure that is better than all earlier ones; return the incumbent, which may be better still."""
@@ -43,29 +47,12 @@ class Events(Protocol):
     def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Take a function that returns the state of the search for a checkpoint, or None if there is none yet."""
 
-    def stopping(self) -> bool:
-        """Whether the search has to stop now (deadline, interrupt, gap reached)."""
-        ...
-
 
 class EventLog:
     """A listener that records all events, for callers that run the engine directly.
 
-    Parameters
-    ----------
-    stopping : callable, optional
-        Returns whether the search has to stop now; by default it never has to.
-
-    Attributes
-    ----------
-    structures : list of Structure
-        The structures offered, the best one last.
-    bounds : list of float
-        All bounds, the smallest last.
-    count : int
-        Number of branch-and-bound nodes.
-    state : callable
-        Returns the state of the search; None before it has begun.
+    `stopping` returns whether the search has to stop now. The best structure and the smallest bound are the last ones;
+    `count` is the number of branch-and-bound nodes, and `state` returns the state of the search.
     """
 
     def __init__(self, stopping: Callable[[], bool] = lambda: False) -> None:
@@ -73,7 +60,7 @@ class EventLog:
         self.bounds: list[float] = []
         self.count = 0
         self.state: Callable[[], SavedState | None] = lambda: None
-        self._stopping = stopping
+        self.budget = Budget(cancelled=stopping)
 
     def offer(self, structure: Structure) -> Structure:
         """Record a structure, and return it as the incumbent."""
@@ -94,7 +81,3 @@ class EventLog:
     def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Record the function that returns the state of the search."""
         self.state = state
-
-    def stopping(self) -> bool:
-        """Return what the `stopping` callable returns."""
-        return self._stopping()

@@ -13,15 +13,7 @@ from milpbn.util.saved_arrays import SavedArrays, number
 
 
 class Optima:
-    """The arcs common to all nodes that may contain an optimum.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        Parent sets.
-    error : float
-        Bound on the rounding error of a score.
-    """
+    """The arcs common to all nodes that may contain an optimum; `error` bounds the rounding error of a score."""
 
     def __init__(self, candidates: Candidates, error: float) -> None:
         self._candidates, self._error = candidates, error

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from milpbn.heuristics.local_search import best_neighbours
 from milpbn.problem.problem import Problem
+from milpbn.util.budget import Budget
 from milpbn.util.saved_arrays import SavedArrays, number
 
 #: A number below every score and every bound but -inf. Thresholds are computed from it, so that it has to be finite.
@@ -25,17 +26,7 @@ BELOW_ALL = -1e250
 
 
 class PoolMark(NamedTuple):
-    """What a pool held at one moment; `Pool.mark` makes it.
-
-    Attributes
-    ----------
-    values, leaves : dict
-        As in the pool.
-    dropped, rest : float
-        As in the pool.
-    explored : int
-        Number of structures whose neighbours had been scored.
-    """
+    """What a pool held at one moment; `explored` is the number of structures whose neighbours had been scored."""
 
     values: dict[bytes, float]
     leaves: dict[bytes, float]
@@ -72,15 +63,13 @@ class Pool:
         #: Structures whose neighbours were scored, in this order.
         self._explored: dict[bytes, None] = {}
 
-    @property
-    def known(self) -> int:
-        """Number of structures in the list."""
+    def __len__(self) -> int:
         return len(self._values)
 
     @property
     def full(self) -> bool:
         """Whether K structures are known."""
-        return self.known >= self.size
+        return len(self) >= self.size
 
     def offer(self, choice: NDArray[np.integer], value: float) -> None:
         """Take a structure, the indices of its parent sets, shape (V,), if it is new and among the K best."""
@@ -112,7 +101,7 @@ class Pool:
         problem: Problem,
         score: Callable[[NDArray[np.int64]], float],
         most: int,
-        stopping: Callable[[], bool],
+        budget: Budget,
         *,
         parallel: bool,
     ) -> bool:
@@ -120,14 +109,10 @@ class Pool:
 
         Parameters
         ----------
-        problem : Problem
-            The problem.
         score : callable
             Returns the score of a choice of parent sets, shape (V,), in nats.
         most : int
             Number of structures whose neighbours are offered, at most.
-        stopping : callable
-            Asked often whether to stop.
         parallel : bool
             Whether large products may use threads.
 
@@ -137,14 +122,14 @@ class Pool:
             Whether there were such structures.
         """
         for explored in range(most):
-            if stopping() or (choice := self._unexplored()) is None:
+            if budget.over() or (choice := self._unexplored()) is None:
                 return explored > 0
             structure = problem.candidates.structure(choice)
             neighbours = best_neighbours(
-                problem, structure, lambda: self.cutoff, self.size, stopping, parallel=parallel
+                problem, structure, lambda: self.cutoff, self.size, budget.over, parallel=parallel
             )
             for neighbour, _ in neighbours:
-                if stopping():
+                if budget.over():
                     return True
                 if not self.knows(neighbour):
                     self.offer(neighbour, score(neighbour))

@@ -15,12 +15,7 @@ from milpbn.problem.problem import Problem
 def restricted(problem: Problem, keep: NDArray[np.bool_]) -> Problem:
     """Return the problem restricted to some of its candidate sets; the tables of the coefficients are shared.
 
-    Parameters
-    ----------
-    problem : Problem
-        The whole problem.
-    keep : bool array, shape (P,)
-        Parent sets to keep, at least one per variable.
+    `keep`, bool array, shape (P,), has at least one parent set per variable.
     """
     old = problem.candidates
     sets = tuple(

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import Proof
+from milpbn.certificate.format import Proof, restored_rows
 from milpbn.certificate.records import DualWeights, Inequalities
 from milpbn.claims.gap import is_optimal, target_gap, tolerance_of
-from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
+from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, Goal, take_steps
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
-from milpbn.engine.dual.point import (
-    Model,
-    Point,
-    Subproblem,
-    empty_point,
-    evaluate,
-    place,
-    score_of,
-)
+from milpbn.engine.dual.point import Model, Point, Subproblem, empty_point, evaluate, place, score_of
 from milpbn.engine.events import Events
 from milpbn.engine.optima import Optima
 from milpbn.engine.pool import Pool
@@ -32,6 +26,7 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 def model_of(problem: Problem) -> Model:
@@ -79,6 +74,11 @@ class Root:
         Receives the dual weights that justify the fixings.
     n_best : int
         Parent sets are fixed that no structure better than the `n_best`-th best one contains.
+
+    Raises
+    ------
+    ValueError
+        If the start has parent sets that are not among the problem's candidates.
     """
 
     def __init__(
@@ -93,8 +93,7 @@ class Root:
         choice = problem.choice(start)
         if choice is None:
             raise ValueError("the structure is outside the problem's candidates")
-        self.problem = problem
-        self.proof = proof
+        self.problem, self.proof = problem, proof
         self.model = model_of(problem)
         #: The best structures known; the tree continues with it.
         self.pool = Pool(n_best)
@@ -115,16 +114,18 @@ class Root:
         #: Inequalities that every structure satisfies, and their multipliers.
         self.rows: Inequalities = child_limits(problem.candidates, problem.rules)
         self.multipliers = np.zeros(len(self.rows.limit))
-        self.subproblem: Subproblem = self.current_subproblem()
+        self.subproblem: Subproblem = self._current_subproblem()
         work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, TUNING.root.slice_work // max(1, work)))
         self.point.gradient[:] = problem.linear
-        temperature = TUNING.temperature.first * max(1.0, self.model.softening.cap)
-        place(
-            self.model, self.subproblem, self.point, choice[None, :], np.ones(1), temperature, self.parallel
+        self._place(
+            choice[None, :], np.ones(1), TUNING.temperature.first * max(1.0, self.model.softening.cap)
         )
 
-    def current_subproblem(self) -> Subproblem:
+    def _place(self, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float) -> None:
+        place(self.model, self.subproblem, self.point, vertices, shares, temperature, self.parallel)
+
+    def _current_subproblem(self) -> Subproblem:
         """Return the problem over the parent sets that are not fixed, with the multipliers."""
         return subproblem_of(self.model, self.rows, self.multipliers, self.allowed, self.no_edges, 0)
 
@@ -132,6 +133,9 @@ class Root:
         """Return the score of a structure, computed from the tables."""
         choice = self.problem.choice(structure)
         assert choice is not None
+        return self._score_of(choice)
+
+    def _score_of(self, choice: NDArray[np.int64]) -> float:
         return score_of(self.model, choice, self.point.direction, self.parallel)
 
     def list_neighbours(self, best: Structure, events: Events) -> Structure:
@@ -144,31 +148,17 @@ class Root:
             self.problem,
             lambda found: score_of(self.model, found, logits, self.parallel),
             TUNING.root.explored,
-            events.stopping,
+            events.budget,
             parallel=self.parallel,
         )
         return events.offer(self.problem.candidates.structure(self.pool.best()[0][0]))
 
     def run(
-        self,
-        best: Structure,
-        events: Events,
-        *,
-        reduce: bool = True,
-        max_steps: int = 1_000_000,
+        self, best: Structure, events: Events, *, reduce: bool = True, max_steps: int = 1_000_000
     ) -> Structure:
         """Take steps, fix parent sets and find multipliers until none of these gains much; return the incumbent.
 
-        Parameters
-        ----------
-        best : Structure
-            The incumbent.
-        events : Events
-            Receives better structures and smaller bounds; is asked between slices of steps whether to stop.
-        reduce : bool
-            Fix parent sets to 0 by their reduced costs.
-        max_steps : int
-            Limit on the number of steps, which are products with all coefficients.
+        With `reduce`, parent sets are fixed to 0 by their reduced costs. The budget is asked between slices of steps.
         """
         while True:
             best = self._steps(best, events, max_steps)
@@ -177,53 +167,32 @@ class Root:
             before = int(self.allowed.sum())
             if reduce:
                 self.fix(best)
-            if events.stopping() or self.steps >= max_steps or self._proved(self.value(best)):
+            if events.budget.over() or self.steps >= max_steps or self._proved(self.value(best)):
                 return best
             fewer = self.allowed.sum() <= (1 - TUNING.root.repeat) * before
             if not self._give_multipliers(best, events) and not fewer:
                 return best
-            point = self.point
-            n = int(point.state.vertices)
-            place(
-                self.model,
-                self.subproblem,
-                point,
-                point.vertices[:n].copy(),
-                point.shares[:n].copy(),
-                point.state.temperature,
-                self.parallel,
+            n = int(self.point.state.vertices)
+            self._place(
+                self.point.vertices[:n].copy(), self.point.shares[:n].copy(), self.point.state.temperature
             )
 
-    def _steps(
-        self,
-        best: Structure,
-        events: Events,
-        max_steps: int,
-    ) -> Structure:
+    def _steps(self, best: Structure, events: Events, max_steps: int) -> Structure:
+        """Take steps until they gain little; return the incumbent."""
         state = self.point.state
         incumbent = self.value(best)
         last_bound, last_steps = np.inf, 0
-        while not events.stopping() and self.steps < max_steps:
+        while not events.budget.over() and self.steps < max_steps:
             before = int(state.steps)
+            goal = Goal(incumbent, TUNING.root.worthwhile, -np.inf)
             status = take_steps(
-                self.model,
-                self.subproblem,
-                self.point,
-                incumbent,
-                TUNING.root.worthwhile,
-                -np.inf,
-                self._per_slice,
-                True,
-                self.parallel,
+                self.model, self.subproblem, self.point, goal, self._per_slice, True, self.parallel
             )
             self.steps += int(state.steps) - before
             if status == INFEASIBLE:
                 raise ValueError("the candidate sets hold no structure")
             self._note(events)
-            if (
-                state.found
-                and score_of(self.model, self.point.found, self.point.direction, self.parallel) > incumbent
-            ):
+            if state.found and self._score_of(self.point.found) > incumbent:
                 structure = self.problem.candidates.structure(self.point.found)
                 if self.problem.obeys(structure):
                     best = events.offer(structure)
@@ -256,9 +225,9 @@ class Root:
         if not gone.any():
             return
         if self.proof is not None:  # before `allowed` changes, so that every fixing seen there is proved
-            self.proof.fix(0, self.current_weights(), np.flatnonzero(gone))
+            self.proof.fix(0, self._current_weights(), np.flatnonzero(gone))
         self.allowed = self.allowed & ~gone
-        self.subproblem = self.current_subproblem()
+        self.subproblem = self._current_subproblem()
 
     def _give_multipliers(self, best: Structure, events: Events) -> bool:
         """Find multipliers for the gradient of the best bound; return whether the bound fell by a worthwhile amount."""
@@ -271,7 +240,7 @@ class Root:
         weights = point.gradient - (self.subproblem.linear - self.model.linear)
         old, before, point_bound = self.multipliers, self.bound, float(point.state.bound)
         self.rows, multipliers = best_multipliers(
-            oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.stopping
+            oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.budget
         )
         if self.proof is not None:
             self.proof.rows = self.rows
@@ -285,14 +254,14 @@ class Root:
     def _use(self, multipliers: NDArray[np.float64]) -> None:
         """Set the multipliers, and recompute the bound at the point of the best bound."""
         self.multipliers = multipliers
-        self.subproblem = self.current_subproblem()
+        self.subproblem = self._current_subproblem()
         evaluate(self.model, self.subproblem, self.point, self.parallel)
 
     def _note(self, events: Events) -> None:
         """Record the point's bound if it is the smallest so far."""
         if self.point.state.bound < self.bound:
             self.bound = float(self.point.state.bound)
-            self.weights = self.current_weights()
+            self.weights = self._current_weights()
             if self.proof is not None:
                 self.proof.leaf(0, self.weights)
             events.bound(self.bound)
@@ -310,16 +279,59 @@ class Root:
         optima.add(self.allowed, np.inf, -np.inf)
         return optima.arcs()
 
-    def current_weights(self) -> DualWeights:
+    def _current_weights(self) -> DualWeights:
         """Return the dual weights at the point of the best bound."""
         point = self.point
         n = int(point.state.best_vertices)
-        return DualWeights.of(
-            point.best_vertices[:n],
-            point.best_shares[:n],
-            float(point.state.best_temperature),
-            self.multipliers,
+        temperature = float(point.state.best_temperature)
+        return DualWeights.of(point.best_vertices[:n], point.best_shares[:n], temperature, self.multipliers)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what `restore` takes, without the pool. A tree search does not change these arrays."""
+        point, state = self.point, self.point.state
+        n = int(state.best_vertices)
+        return {
+            "allowed": self.allowed,
+            "bound": number(self.bound),
+            "steps": count(self.steps),
+            "row_members": self.rows.members,
+            "row_limit": self.rows.limit,
+            "multipliers": self.multipliers,
+            "point_bound": number(state.bound),
+            "constant": number(state.constant),
+            "temperature": number(state.best_temperature),
+            "gradient": point.gradient,
+            "vertices": point.best_vertices[:n],
+            "shares": point.best_shares[:n],
+        }
+
+    def restore(self, saved: SavedArrays) -> None:
+        """Take what `state` returned: bound, fixed parent sets, multipliers and the best point.
+
+        Raises
+        ------
+        UnfitError
+            If the arrays have other shapes than those of a root of this problem, or indices that it does not have.
+        """
+        candidates, point = self.problem.candidates, self.point
+        offsets, state = candidates.offsets, point.state
+        rows = restored_rows(saved)
+        vertices = saved.array(
+            "vertices", np.int64, None, candidates.n_variables, least=offsets[:-1], below=offsets[1:]
         )
+        n = len(vertices)
+        self.bound, self.steps = saved.number("bound"), saved.count("steps")
+        self.allowed = saved.array("allowed", np.bool_, candidates.n_sets).copy()
+        self.multipliers = saved.array("multipliers", np.float64, len(rows.limit)).copy()
+        self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
+        point.best_vertices[:n] = vertices
+        point.best_shares[:n] = saved.array("shares", np.float64, n)
+        point.gradient[:] = saved.array("gradient", np.float64, candidates.n_sets)
+        state.best_vertices = n
+        state.bound, state.constant = saved.number("point_bound"), saved.number("constant")
+        state.best_temperature = saved.number("temperature")
+        self.subproblem = self._current_subproblem()
+        self.weights = self._current_weights()
 
 
 def root_bound(
@@ -341,18 +353,12 @@ def root_bound(
 
     Parameters
     ----------
-    problem : Problem
-        The problem to bound.
     best : Structure or None
         The incumbent, from which the steps start.
-    events, reduce
-        See `Root.run`.
-    threads : int
-        Number of threads that large products may use.
-    proof : Proof or None
-        Receives the dual weights that justify the fixings.
-    n_best : int
-        How many of the best structures the fixings have to keep.
+    reduce : bool
+        Fix parent sets.
+    threads, proof, n_best
+        As for `Root`.
 
     Returns
     -------

@@ -18,12 +18,7 @@ PRUNING_SHARE = 0.5
 def fixing_threshold(incumbent: float, error: float) -> float:
     """Return the bound below which a parent set can be fixed to 0.
 
-    Parameters
-    ----------
-    incumbent : float
-        Score of the incumbent.
-    error : float
-        Bound on the rounding error of a score. It counts four times, once for each of the four scores above.
+    `error` bounds the rounding error of a score. It counts four times, once for each of the four scores above.
     """
     return incumbent - FIXING_MARGIN - 4 * error
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
-from milpbn.engine.saved_root import restore_root
 from milpbn.errors import SolverError
 from milpbn.heuristics.starts import plain_starts
 from milpbn.heuristics.tuning import TUNING as CLIMBS
@@ -87,7 +86,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         n_best=job.options.n_best,
     )
     try:
-        restore_root(root, tree.under("root."))
+        root.restore(tree.under("root."))
         root.pool.restore(tree.under("pool."), session.problem)
     except UnfitError:
         raise incomplete(earlier.path) from None

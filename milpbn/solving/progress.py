@@ -17,7 +17,7 @@ from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
 from milpbn.util import stages
 from milpbn.util.options import listed
-from milpbn.util.padding import columns_of, padded
+from milpbn.util.printing import columns_of, padded
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
 #: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.

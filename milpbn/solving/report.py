@@ -52,7 +52,7 @@ class Listing:
         session, budget = self._session, self._session.budget
         if budget.deadline is not None:
             root = session.products.root
-            listed = self._asked if root is None else root.pool.known
+            listed = self._asked if root is None else len(root.pool)
             most = MOST_RESERVED * (budget.deadline - session.started)
             budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
 

@@ -384,7 +384,7 @@ class SessionEvents:
         self, session: Session, source: str, bound_source: BoundSource | None, budget: Budget
     ) -> None:
         self._session, self._source, self._bound_source = session, source, bound_source
-        self.stopping, self.nodes = budget.over, session.nodes
+        self.budget, self.nodes = budget, session.nodes
 
     def offer(self, structure: Structure) -> Structure:
         """Make a structure the incumbent if it is better; return the incumbent."""

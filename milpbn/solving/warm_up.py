@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.engine.dual import curvature, frank_wolfe, inequalities, line_search, newton, point
+from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
@@ -148,7 +148,7 @@ ROOT = [
     (newton._maximise_model, "oracle forced 0 numbers square some some flags vertices numbers numbers 0"),
     (curvature._slopes, "tables weights some 0 0 0 0 float32s float32s float32_rows"),
     (newton._entries_in_use, "oracle some vertices 0 some flags some"),
-    (line_search.step_length, "tables softening weights square square number number number number"),
+    (newton.step_length, "tables softening weights square square number number number number"),
     (frank_wolfe._difference, "numbers some some"),
     (frank_wolfe._shift, "vertices numbers 0 0 0 some number"),
     (newton._move_shares, "vertices numbers numbers number 0"),
@@ -160,7 +160,7 @@ ROOT = [
     (newton._count, "flags"),
     (newton._slope, "numbers some numbers"),
     (frank_wolfe._next_temperature, "number number number number number number False"),
-    (frank_wolfe.may_be_left, "state number number number"),
+    (frank_wolfe.may_be_left, "state goal"),
     (curvature._end_of_block, "some 0 0"),
     (point.copy, "numbers numbers"),
     (point.copy, "some some"),
@@ -188,7 +188,7 @@ TREE = [
     (point.evaluate_compiled, "model node point False"),
     (point._mark_near, "int32s square number flags"),
     (branching_rule._shares, "oracle vertices numbers square numbers"),
-    (frank_wolfe.take_compiled_steps, "model node point number number number 0 True False"),
+    (frank_wolfe.take_compiled_steps, "model node point goal 0 True False"),
 ]
 COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 
@@ -253,5 +253,6 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "forced": forced,
         "near": changes.Near(some, square, np.zeros(1)),
         "node": subproblem_of(model, rows, np.zeros(0), allowed, forced, 0),
+        "goal": frank_wolfe.Goal(0.0, 0.0, 0.0),
         "arcs": Arcs(some, some, np.zeros(1), some),
     }

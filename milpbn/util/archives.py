@@ -33,17 +33,7 @@ Source = NDArray[Any] | Callable[[], NDArray[Any]]
 
 
 class Sealed(NamedTuple):
-    """The contents of an archive that `write_sealed` wrote.
-
-    Attributes
-    ----------
-    header : str
-        The header as JSON text.
-    arrays : dict
-        The arrays by name.
-    unchanged : bool
-        Whether the checksum is that of header and arrays.
-    """
+    """The contents of an archive that `write_sealed` wrote: JSON text, arrays, and whether the checksum is theirs."""
 
     header: str
     arrays: dict[str, NDArray[Any]]
@@ -64,15 +54,11 @@ def write_sealed(
 
     Parameters
     ----------
-    path : path
-        Path of the file.
     header : mapping
         JSON values.
     arrays : mapping from str to array or function
         Arrays of the kinds `KINDS`. A function is called when its array is written, so that not all need be in
         memory at the same time.
-    compressed : bool
-        Whether to compress the arrays.
 
     Raises
     ------
@@ -114,42 +100,11 @@ def _pieces(name: str, values: NDArray[Any], digest: Any) -> Iterator[bytes]:
 
 
 def read_sealed(path: str | os.PathLike[str], largest: int) -> Sealed:
-    """Return the contents of a file of unknown origin that should be one of `write_sealed`; see `read_arrays`.
-
-    Raises
-    ------
-    InputError
-        As for `read_arrays`.
-    Exception
-        Of many types, if the file is not such an archive.
-    """
-    arrays = read_arrays(path, largest)
-    seal = arrays.pop("digest", None)
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        for _ in _pieces(name, arrays[name], digest):
-            pass
-    unchanged = seal is not None and seal.tobytes() == digest.digest()
-    return Sealed(arrays.pop("header").tobytes().decode(), arrays, unchanged)
-
-
-def read_arrays(path: str | os.PathLike[str], largest: int) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of an ``.npz`` file of unknown origin.
+    """Return the contents of a file of unknown origin that should be one of `write_sealed`.
 
     No more bytes of a member are read than the archive's directory states, and the array that the member's header
-    describes must have exactly that size. A small file therefore cannot make the reader allocate a large array.
-
-    Parameters
-    ----------
-    path : path
-        Path of the file.
-    largest : int
-        Largest number of bytes of all arrays together.
-
-    Returns
-    -------
-    dict
-        Read-only arrays of booleans, numbers and text, by name.
+    describes must have exactly that size. A small file therefore cannot make the reader allocate a large array. The
+    arrays are read-only; `largest` is the largest number of bytes of all together.
 
     Raises
     ------
@@ -159,6 +114,18 @@ def read_arrays(path: str | os.PathLike[str], largest: int) -> dict[str, NDArray
     Exception
         Of many types, if the file is not such an archive.
     """
+    arrays = _read_arrays(path, largest)
+    seal = arrays.pop("digest", None)
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        for _ in _pieces(name, arrays[name], digest):
+            pass
+    unchanged = seal is not None and seal.tobytes() == digest.digest()
+    return Sealed(arrays.pop("header").tobytes().decode(), arrays, unchanged)
+
+
+def _read_arrays(path: str | os.PathLike[str], largest: int) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of an ``.npz`` file, read-only, of the kinds `KINDS`."""
     with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         total = sum(member.file_size for member in members)

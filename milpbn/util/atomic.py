@@ -49,16 +49,6 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     its name ends like the target's, because many writers choose the format by the suffix. Links are followed. The block
     should write only this file.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Path of the file to write.
-
-    Yields
-    ------
-    Path
-        Path of an empty file to write to.
-
     Raises
     ------
     InputError
@@ -82,14 +72,9 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 class _Temporary:
-    """A temporary file beside its target; an interrupt may come between any two steps of its creation.
+    """A temporary file beside its target, and whether it has replaced it.
 
-    Attributes
-    ----------
-    path : Path
-        Its path.
-    replaced : bool
-        Whether it has replaced the target.
+    An interrupt may come between any two steps of its creation.
     """
 
     def __init__(self, target: Path) -> None:
@@ -134,14 +119,9 @@ class _Temporary:
 
 
 def save_or_warn(save: Callable[[], None], going_on: str) -> None:
-    """Write a file in the middle of long work; if that fails, warn, and let the work go on.
+    """Write a file in the middle of long work; if `save` raises InputError, warn, and let the work go on.
 
-    Parameters
-    ----------
-    save : callable
-        Writes the file; raises InputError if it cannot be written.
-    going_on : str
-        What goes on, for the warning: "The search".
+    `going_on` is what goes on, for the warning: "The search".
     """
     try:
         save()

@@ -28,17 +28,7 @@ ADVICE = "name another file, or delete it if it is an old checkpoint."
 
 
 class Checkpoint(NamedTuple):
-    """The contents of a checkpoint.
-
-    Attributes
-    ----------
-    path : str
-        The file, for error messages.
-    header : dict
-        JSON values.
-    arrays : dict
-        Arrays by name, read-only.
-    """
+    """The contents of a checkpoint: its file, JSON values, and arrays, which are read-only."""
 
     path: str
     header: dict[str, Any]
@@ -56,10 +46,9 @@ def save_checkpoint(
         The file, an ``.npz`` archive with any name.
     kind : str
         The work that goes on from it: ``search``, ``training`` or ``comparison``.
-    header : mapping
-        JSON values. Of a search and of a training, ``seconds`` are those that it has taken (`seconds_of`).
-    arrays : mapping
-        As for `milpbn.util.archives.write_sealed`.
+    header, arrays : mapping
+        As for `milpbn.util.archives.write_sealed`. Of a search and of a training, the header's ``seconds`` are those
+        that it has taken (`seconds_of`).
 
     Raises
     ------
@@ -75,8 +64,6 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int
 
     Parameters
     ----------
-    path : str or path-like
-        The file.
     kind : str or None
         The work that will go on from it; None accepts any.
     largest : int

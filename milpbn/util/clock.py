@@ -52,15 +52,8 @@ class Stopwatch:
 class Pause:
     """The pause between two saves of the same file: short at first, then twice as long each time.
 
-    Parameters
-    ----------
-    first, longest : float
-        Seconds of the first pause, and of the longest one unless a save takes long (`PAUSES`).
-
-    Attributes
-    ----------
-    took : float
-        Seconds that the last save took.
+    `first` and `longest` are the seconds of the first pause, and of the longest one unless a save takes long
+    (`PAUSES`); `took` are those of the last save.
     """
 
     def __init__(self, first: float, longest: float) -> None:
@@ -98,8 +91,6 @@ def within(
 
     Parameters
     ----------
-    work : callable
-        The work.
     stopping : callable
         Returns whether the work should stop; the work calls it, too.
     name : str

@@ -3,11 +3,6 @@
 numba copies every called function into its callers, and optimises the copy in each of them; that was half of all
 compilation. Here a kernel calls another one as a separate function. Its address is looked up when the caller is read
 from disk. Only `linked` kernels, the few lines of an inner loop, are copied.
-
-numba caches a compiled function until the file with its source changes. But code and constants from other files are
-compiled into it, so after an upgrade that changes only such a file, the old code would still run. So every kernel is
-cached under a hash of the modules whose kernels it may call, of their constants, and of the records that kernels take
-as arguments.
 """
 
 from __future__ import annotations
@@ -15,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 import re
 import sys
 import tempfile
@@ -22,18 +18,21 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cache
 from importlib import import_module
-from itertools import count
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
+import numba
 from numba import njit, typeof
+from numba.core.caching import FunctionCache
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import user_function
+from numba.core.serialize import dumps
 from numba.core.sigutils import normalize_signature
 
+from milpbn.errors import InputError
+from milpbn.util.atomic import atomic_path
 from milpbn.util.clock import Stopwatch
 from milpbn.util.locks import can_lock, lock
 
@@ -42,7 +41,13 @@ T = TypeVar("T", bound=Callable[..., Any])
 #: Code that is compiled into kernels is in modules with one of these words.
 _COMPILED = re.compile(r"@kernel|@overload|@register_jitable")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|Record)\):.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+#: The line of such a class, and those of its fields.
+_FIELD = re.compile(r"^class .*|^    \w+: .*", re.MULTILINE)
 _CONSTANTS = (bool, int, float, str, tuple)
+#: When this process compiled kernels, or waited for another process that did.
+COMPILING = Stopwatch()
+#: All kernels, by module and name.
+_kernels: dict[tuple[str, str], Any] = {}
 
 
 def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, **options: Any) -> Any:
@@ -62,71 +67,25 @@ def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, *
     """
     if function is None:
         return lambda function: kernel(function, linked=linked, inner=inner, **options)
-    options = {"nogil": True, "no_cfunc_wrapper": True, "no_cpython_wrapper": inner, **options}
-    try:
-        compiled = njit(cache=True, **options)(function)
-    except RuntimeError:  # there is no folder for the cache
-        compiled = njit(**options)(function)
-    if isinstance(compiled, Dispatcher):  # with NUMBA_DISABLE_JIT it is the function itself
-        _take_over(compiled, linked, inner)
-    return compiled
-
-
-def _take_over(compiled: Any, linked: bool, inner: bool) -> None:
-    """Replace numba's way to compile a kernel, to cache it, and to call it from other kernels and from Python."""
-    function = compiled.py_func
+    compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
+    if compiled is function:  # with NUMBA_DISABLE_JIT
+        return function
     _kernels[function.__module__, function.__name__] = compiled
-    # If the attributes are missing (another numba, no writable folder), numba's check of the file's age remains.
-    with contextlib.suppress(AttributeError):
-        compiled._cache._cache_file._source_stamp = Stamp(function.__module__)
-        _make_safe(compiled._cache._cache_file)
-    compiled.compile = _Once(compiled, linked)
+    with contextlib.suppress(RuntimeError):  # there is no folder for the cache
+        compiled._cache = KernelCache(compiled)
+    compiled.compile = _compile_once(compiled, linked)
     if inner:
 
         def add_overload(result: Any) -> None:
-            compiled.overloads[tuple(result.signature.args)] = (
-                result  # but do not make it callable from Python
-            )
+            # Other kernels can call it now, but not Python.
+            compiled.overloads[tuple(result.signature.args)] = result
 
         compiled.add_overload, compiled._compile_for_args = add_overload, _refuse
+    return compiled
 
 
-def _make_safe(kept: Any) -> None:
-    """Make a kernel's files in the cache safe against processes that write at once, are killed, or cannot write.
-
-    numba writes the index first, and then the file that it names. If a process is killed in between, or if two write
-    the code for other argument types at once, the index can name a file with other code.
-
-    Parameters
-    ----------
-    kept : numba.core.caching.IndexDataCacheFile
-        The files of one kernel; the methods of this object are replaced.
-    """
-    load, load_index = kept.load, kept._load_index
-
-    def save(key: Any, data: Any) -> None:
-        # Where nothing can be written, the kernel is compiled again in every process.
-        with contextlib.suppress(OSError), _locked(kept._index_path):
-            index = kept._load_index()
-            taken = set(index.values())
-            name = index.get(key) or next(n for n in map(kept._data_name, count(1)) if n not in taken)
-            kept._save_data(name, data)
-            if key not in index:
-                kept._save_index({**index, key: name})
-
-    kept.save, kept._load_index, kept.load = save, _or(load_index, {}), _or(load, None)
-
-
-def _or(read: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
-    """Return a function that returns `nothing` for files that cannot be read, as after a record was renamed."""
-
-    def read_or_nothing(*arguments: Any) -> Any:
-        try:
-            return read(*arguments)
-        except Exception:  # the data may be damaged, or from another version; almost any exception can follow
-            return copy(nothing)
-
-    return read_or_nothing
+def _refuse(*arguments: object, **named: object) -> None:
+    raise TypeError("only other kernels can call this kernel; from Python, call its py_func")
 
 
 def also_kernel(function: T) -> T:
@@ -137,16 +96,67 @@ def also_kernel(function: T) -> T:
     return function
 
 
-class Specialization(NamedTuple):
-    """A kernel for given argument types.
+class KernelCache(FunctionCache):
+    """The compiled code of one kernel on disk, in one file for each list of argument types.
 
-    Attributes
-    ----------
-    module, name : str
-        Module and name of the kernel.
-    arguments : tuple of numba types
-        Types of the arguments.
+    The name of a file has hashes of all that its code depends on. numba's own files have numbers that are listed in an
+    index: if a process is killed between writing both, or if two write at once, the index can name other code.
     """
+
+    def __init__(self, compiled: Any) -> None:
+        super().__init__(compiled.py_func)
+        self._module, self._target = compiled.py_func.__module__, compiled.targetctx
+        self._stem = f"{self._module}.{compiled.py_func.__qualname__}".replace("<", "").replace(">", "")
+
+    def path(self, arguments: tuple[Any, ...]) -> Path:
+        """Return the file with the code for some types of arguments."""
+        machine = (sys.implementation.cache_tag, numba.__version__, self._target.codegen().magic_tuple())
+        types = _short_hash(f"{arguments!r} {self._py_func.__code__.co_code!r}")
+        return self._folder / f"{self._stem}.{self._sources}.{_short_hash(repr(machine))}.{types}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for some types of arguments; None if it is not there. numba calls this."""
+        target_context.refresh()
+        try:
+            data = pickle.loads(self.path(sig).read_bytes())
+        except Exception:  # the file may be damaged; almost any exception can follow
+            return None
+        return self._impl.rebuild(target_context, data)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Save the code for some types of arguments, and remove that of other sources. numba calls this.
+
+        Where nothing can be written, the kernel is compiled again in every process.
+        """
+        if not self._impl.check_cachable(data):
+            return
+        with contextlib.suppress(OSError, InputError):
+            self._impl.locator.ensure_cache_path()
+            with atomic_path(self.path(sig)) as temporary:
+                temporary.write_bytes(dumps(self._impl.reduce(data)))
+            for old in self._folder.glob(f"{self._stem}.*.nbc"):
+                if not old.name.startswith(f"{self._stem}.{self._sources}."):
+                    old.unlink()
+
+    def count(self) -> int:
+        """Return for how many lists of argument types this machine has the code on disk."""
+        return len(list(self._folder.glob(self.path(()).with_suffix("").stem + ".*.nbc")))
+
+    @property
+    def _folder(self) -> Path:
+        return Path(self.cache_path)
+
+    @property
+    def _sources(self) -> str:
+        return source_stamp(self._module)[:16]
+
+
+def _short_hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+class Specialization(NamedTuple):
+    """A kernel for given argument types; `arguments` are numba's types."""
 
     module: str
     name: str
@@ -169,30 +179,29 @@ class Specialization(NamedTuple):
     def is_kept(self) -> bool:
         """Return whether the code is in the cache on disk."""
         cached = self.kernel._cache
-        with contextlib.suppress(AttributeError, OSError):
-            key = cached._index_key(self.arguments, self.kernel.targetctx.codegen())
-            return key in cached._cache_file._load_index()
-        return False
+        return isinstance(cached, KernelCache) and cached.path(self.arguments).exists()
 
     def is_claimed(self) -> bool:
         """Return whether another process is compiling it."""
-        with _claimed(self, wait=False) as mine:
+        with self.claimed(wait=False) as mine:
             return not mine
 
+    @contextlib.contextmanager
+    def claimed(self, *, wait: bool = True) -> Iterator[bool]:
+        """Hold the lock on the compilation, or with `wait` false try it; yield whether this process has it.
 
-def are_kept() -> bool:
-    """Return whether kernels are compiled and cached on disk, where other processes find them."""
-    return can_lock() and any(getattr(k._cache, "_cache_path", None) for k in _kernels.values())
-
-
-def count_kept() -> int:
-    """Return how many kernels of the imported modules are in the cache on disk, one for each list of argument types."""
-    count = 0
-    for compiled in _kernels.values():
-        with contextlib.suppress(AttributeError, OSError):
-            _, *own = compiled._cache._index_key((), compiled.targetctx.codegen())
-            count += sum(list(key[1:]) == own for key in compiled._cache._cache_file._load_index())
-    return count
+        It is a lock on an empty file (`milpbn.util.locks`), so it ends with the process. Where there are no locks, or
+        no cache, every process has it: two may compile the same kernel, and the file written last stays.
+        """
+        folder = self.kernel._cache.cache_path
+        file = None if folder is None else _lock_file(f"{folder} {self!r}")
+        if file is None:
+            yield True
+            return
+        try:
+            yield lock(file, wait=wait)
+        finally:
+            os.close(file)
 
 
 def specialized(compiled: Any, *arguments: Any) -> Specialization:
@@ -201,41 +210,48 @@ def specialized(compiled: Any, *arguments: Any) -> Specialization:
     return Specialization(function.__module__, function.__name__, tuple(map(typeof, arguments)))
 
 
-#: When this process compiled kernels, or waited for another process that did.
-COMPILING = Stopwatch()
-#: All kernels, by module and name.
-_kernels: dict[tuple[str, str], Any] = {}
+def are_kept() -> bool:
+    """Return whether kernels are compiled and cached on disk, where other processes find them."""
+    return can_lock() and any(k._cache.cache_path for k in _kernels.values())
 
 
-class _Once:
-    """The `compile` method of a kernel: one process at a time compiles it, and other kernels call it by its address.
+def count_kept() -> int:
+    """Return how many kernels of the imported modules are in the cache on disk, one for each list of argument types."""
+    return sum(k._cache.count() for k in _kernels.values() if isinstance(k._cache, KernelCache))
 
-    Parameters
-    ----------
-    compiled : Dispatcher
-        The kernel.
-    linked : bool
-        The kernel is copied into its callers instead.
-    """
 
-    def __init__(self, compiled: Any, linked: bool) -> None:
-        self._compiled, self._linked, self._compile = compiled, linked, compiled.compile
+def _lock_file(what: str) -> int | None:
+    """Open the lock file of this name, and return its descriptor; None if that is not possible."""
+    if not can_lock():
+        return None
+    folder = Path(tempfile.gettempdir(), f"milpbn-{os.getuid()}")
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return os.open(folder / _short_hash(what), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError:
+        return None
 
-    def __call__(self, signature: Any) -> Any:
+
+def _compile_once(compiled: Any, linked: bool) -> Callable[[Any], Any]:
+    """Return the `compile` method of a kernel: one process at a time compiles it, and others call it by its address."""
+    function, compile_ = compiled.py_func, compiled.compile
+
+    def compile_once(signature: Any) -> Any:
         arguments, _ = normalize_signature(signature)
-        compiled, function = self._compiled, self._compiled.py_func
         this = Specialization(function.__module__, function.__name__, tuple(arguments))
         # The lock of this process is always taken before the lock file, so that threads cannot deadlock.
         with global_compiler_lock:
-            if this.arguments in compiled.overloads:
+            if this.is_loaded():
                 return compiled.overloads[this.arguments].entry_point
-            with contextlib.nullcontext() if this.is_kept() else COMPILING, _claimed(this):
-                entry = self._compile(signature)
-            if not self._linked:
+            with contextlib.nullcontext() if this.is_kept() else COMPILING, this.claimed():
+                entry = compile_(this.arguments)
+            if not linked:
                 # Where another numba has other internals, callers get a copy, as numba does it.
                 with contextlib.suppress(AttributeError, KeyError, TypeError):
                     _call_by_address(this, compiled)
             return entry
+
+    return compile_once
 
 
 def _call_by_address(this: Specialization, compiled: Any) -> None:
@@ -244,7 +260,7 @@ def _call_by_address(this: Specialization, compiled: Any) -> None:
     # Before anything is changed: `call` needs this, and only numba >= 0.63 has it.
     _ = result.library._reload_init
     # The cached code of callers contains this name. The name that numba gives differs between processes.
-    symbol = f"{this.module}.{this.name}.{hashlib.sha256(repr(this.arguments).encode()).hexdigest()[:16]}"
+    symbol = f"{this.module}.{this.name}.{_short_hash(repr(this.arguments))}"
     llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
     named = copy(result.fndesc)
     named.mangled_name = symbol
@@ -260,74 +276,13 @@ def _call_by_address(this: Specialization, compiled: Any) -> None:
     implementations._cache.clear()
 
 
-def _refuse(*arguments: object, **named: object) -> None:
-    raise TypeError("only other kernels can call this kernel; from Python, call its py_func")
-
-
-def _claimed(this: Specialization, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
-    """Hold the lock on the compilation of a kernel; the context is whether this process has it.
-
-    With `wait` false, the lock is only tried.
-    """
-    folder = getattr(this.kernel._cache, "_cache_path", None)
-    return contextlib.nullcontext(True) if folder is None else _locked(f"{folder} {this!r}", wait=wait)
-
-
-@contextlib.contextmanager
-def _locked(what: str, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock of this name; yield whether this process has it, True also where there are no locks.
-
-    It is a lock on an empty file (`milpbn.util.locks`), so it ends with the process.
-    """
-    file = _lock_file(what)
-    if file is None:
-        yield True
-        return
-    try:
-        yield lock(file, wait=wait)
-    finally:
-        os.close(file)
-
-
-def _lock_file(what: str) -> int | None:
-    """Open the lock file of this name, and return its descriptor; None if that is not possible."""
-    if not can_lock():  # two processes may compile the same kernel; the file written last stays
-        return None
-    name = hashlib.sha256(what.encode()).hexdigest()[:32]
-    folder = Path(tempfile.gettempdir(), f"milpbn-{os.getuid()}")
-    try:
-        folder.mkdir(mode=0o700, exist_ok=True)
-        return os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError:
-        return None
-
-
-class Stamp:
-    """The hash `source_stamp` of a module, computed at the first use, when all modules that it calls are imported."""
-
-    def __init__(self, module: str) -> None:
-        self.module = module
-
-    def __eq__(self, other: object) -> bool:
-        return source_stamp(self.module) == (
-            source_stamp(other.module) if isinstance(other, Stamp) else other
-        )
-
-    def __hash__(self) -> int:
-        return hash(source_stamp(self.module))
-
-    def __reduce__(self) -> tuple[type[str], tuple[str]]:
-        return str, (source_stamp(self.module),)
-
-
 @cache
 def source_stamp(module: str) -> str:
     """Return a hash of all sources and constants that may be compiled into the kernels of a module of the package.
 
-    Parameters
-    ----------
-    module : str
-        The module's name in `sys.modules`.
+    numba would compile a kernel again only after its own file has changed. But code and constants from other files are
+    compiled into it: from the modules whose kernels it may call, and from the records that kernels take as arguments.
+    All these modules must be imported.
     """
     digest = hashlib.sha256(_records().encode())
     for name in sorted(_reached(module)):
@@ -364,6 +319,7 @@ def _source(module: str) -> str:
 
 @cache
 def _records() -> str:
-    """Return the definitions of all named tuples and records of the package, whose fields kernels read by position."""
+    """Return the fields of all named tuples and records of the package, which kernels read by position."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
-    return "".join(match.group() for text in texts for match in _RECORD.finditer(text))
+    found = (match.group() for text in texts for match in _RECORD.finditer(text))
+    return "\n".join(line for record in found for line in _FIELD.findall(record))

@@ -46,7 +46,7 @@ class Compilation:
     jobs : sequence of Specialization
         The kernels in the order of their use; called kernels come before their callers.
     report : callable
-        Called with the number of kernels compiled so far and the number of kernels to compile.
+        Called with the numbers of kernels compiled so far and to compile.
     """
 
     def __init__(
@@ -71,15 +71,9 @@ class Compilation:
             self._helpers = [helper for helper in started if helper is not None]
 
     def ready(self, jobs: Sequence[Specialization], stopping: Callable[[], bool]) -> bool:
-        """Load or compile some of the kernels; return False if stopped before all of them were loaded.
+        """Load or compile the kernels that are needed now; return False if stopped before all of them were loaded.
 
-        Parameters
-        ----------
-        jobs : sequence of Specialization
-            The kernels that are needed now.
-        stopping : callable
-            Asked whether to stop, before each kernel and while other processes compile. One kernel takes at most a
-            second or two.
+        `stopping` is asked before each kernel and while other processes compile. A kernel takes a second or two.
         """
         left = [job for job in jobs if not job.is_loaded()]
         if _absent(left):
@@ -159,12 +153,7 @@ def _started(jobs: Sequence[Specialization]) -> subprocess.Popen[bytes] | None:
 def help_out(pickled: bytes, source: BinaryIO) -> None:
     """Compile the kernels that no other process has started, until all are started or the input ends.
 
-    Parameters
-    ----------
-    pickled : bytes
-        A list of `Specialization`.
-    source : binary file
-        The pipe from the parent, which sends nothing more and closes it at its end.
+    `pickled` is a list of `Specialization`, and `source` the pipe from the parent, which sends nothing more.
     """
     # A terminal sends Ctrl-C to all processes; the parent ends this one if it stops.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

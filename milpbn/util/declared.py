@@ -21,12 +21,7 @@ T = TypeVar("T")
 class Within:
     """The range of a number, as a part of its annotation.
 
-    Attributes
-    ----------
-    low : float
-        The least number.
-    high : float, str or None
-        The largest number, or the attribute whose value is the largest; None for no limit.
+    `high` may be the name of the attribute whose value is the largest number; None is no limit.
     """
 
     low: float
@@ -57,8 +52,6 @@ def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
         A dataclass whose attributes are annotated with bool, int, float, str, an enumeration of texts, another
         dataclass (read by its method ``read``, if it has one), or one of these or None; with ``Mapping[str, ...]`` or
         ``tuple[..., ...]`` of them; or with Any. `Within` and `OneOf` limit numbers and texts.
-    f : Fields
-        The object.
     *beside : str
         Keys that the object may have besides the attributes.
     **known : object

@@ -11,21 +11,8 @@ from milpbn.errors import InputError
 def import_extra(module: str, extra: str, what: str, otherwise: str = "") -> ModuleType:
     """Import a module that an extra of milpbn installs.
 
-    Parameters
-    ----------
-    module : str
-        Its name, such as ``pyarrow.parquet``.
-    extra : str
-        The extra that installs its package.
-    what : str
-        What needs the package: the subject of the error message.
-    otherwise : str
-        A last sentence: what to do without the package.
-
-    Raises
-    ------
-    InputError
-        If the module cannot be imported; the sentence names the package and the extra.
+    If that fails, raise InputError: `what` is the subject of its sentence, and `otherwise` a last one, which says what
+    to do without the package.
     """
     package = module.partition(".")[0]
     try:

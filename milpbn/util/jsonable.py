@@ -72,14 +72,7 @@ def _lines(value: Any, depth: int, indent: str = "") -> str:
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
-    """Return the text of a UTF-8 file, without a byte order mark.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Path of the file.
-    what : str
-        Kind of the file for the error message, such as "classifier file".
+    """Return the text of a UTF-8 file, without a byte order mark; `what` is its kind, such as "classifier file".
 
     Raises
     ------

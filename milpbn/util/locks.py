@@ -21,19 +21,9 @@ def can_lock() -> bool:
 
 
 def lock(file: int, *, wait: bool = False) -> bool:
-    """Lock an open file or folder until it is closed; return False if another process or thread holds the lock.
+    """Lock an open file or folder, given its descriptor, until it is closed; with `wait`, wait until the lock is free.
 
-    Parameters
-    ----------
-    file : int
-        Its descriptor.
-    wait : bool
-        Wait until the lock is free.
-
-    Returns
-    -------
-    bool
-        Whether this descriptor has the lock; False also where the system or the file system has no locks.
+    Return False if another process or thread holds the lock, and where the system or the file system has no locks.
     """
     if fcntl is None:
         return False

@@ -29,12 +29,9 @@ _measured_at, _exceeded = -1.0, False
 
 @contextmanager
 def limited(most: int | None) -> Iterator[None]:
-    """Limit the memory of this process and its child processes within the block, in all of its threads.
+    """Limit the memory of this process and its child processes within the block, in all threads, to `most` bytes.
 
-    Parameters
-    ----------
-    most : int or None
-        Bytes; None adds no limit. Of several limits the smallest holds.
+    None adds no limit. Of several limits the smallest holds.
 
     Raises
     ------
@@ -139,19 +136,11 @@ def format_bytes(size: float) -> str:
 def require_memory(needed: int, what: str, remedy: str | Callable[[], str]) -> None:
     """Check that `needed` bytes of memory are available.
 
-    Parameters
-    ----------
-    needed : int
-        Forecast of the memory, in bytes.
-    what : str
-        Subject of the error message, such as "reading the file".
-    remedy : str or callable
-        Advice that ends the message, or a function that returns it.
-
     Raises
     ------
     InputError
-        If fewer bytes are available.
+        If fewer bytes are available; `what` is the subject of its sentence, and `remedy` (or its result) the advice
+        that ends it.
     """
     available = available_memory()
     if available is not None and needed > available:

@@ -15,8 +15,6 @@ def parameter(default: Any, unit: str, effect: str, evidence: str = COMPARED) ->
 
     Parameters
     ----------
-    default : int or float
-        Value of the parameter.
     unit : str
         Unit of the value; for a share, the quantity of which it is a share.
     effect : str

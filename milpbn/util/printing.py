@@ -1,18 +1,35 @@
-"""Texts with names from a file, which can contain any characters, as a terminal or a picture can show them."""
+"""Texts with names from a file, which can contain any characters, as a terminal or a picture can show them.
+
+Chinese, Japanese and Korean characters are two columns of a terminal wide.
+"""
 
 from __future__ import annotations
+
+import unicodedata
 
 
 def printable(text: str, keep: str = "") -> str:
     """Return a text with its unprintable characters escaped, such as line breaks and a terminal's escape sequences.
 
-    Parameters
-    ----------
-    text : str
-        Any text.
-    keep : str
-        Unprintable characters that stay as they are.
+    Those in `keep` stay as they are.
     """
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else repr(c)[1:-1] for c in text)
+
+
+def columns_of(text: str) -> int:
+    """Return the number of columns that a terminal needs for a text."""
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text
+    )
+
+
+def padded(text: str, width: int) -> str:
+    """Return a text with spaces behind it, so that it is as many columns wide."""
+    return text + " " * (width - columns_of(text))
+
+
+def right_aligned(text: str, width: int) -> str:
+    """Return a text with spaces before it, so that it is as many columns wide."""
+    return " " * (width - columns_of(text)) + text

@@ -21,12 +21,7 @@ SMALL = 1 << 24
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Return a file's bytes.
-
-    Parameters
-    ----------
-    path : str or path-like
-        Path of a file, pipe or device.
+    """Return the bytes of a file, pipe or device.
 
     Raises
     ------
@@ -66,14 +61,7 @@ def most_unpacked(packed: int) -> int:
 
 
 def unpack_gzip(data: bytes, where: str) -> bytes:
-    """Return the unpacked content of a gzip file.
-
-    Parameters
-    ----------
-    data : bytes
-        Bytes of the gzip file.
-    where : str
-        Name of the file in error messages.
+    """Return the unpacked content of a gzip file; `where` is its name in error messages.
 
     Raises
     ------

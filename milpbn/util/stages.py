@@ -48,14 +48,8 @@ def current() -> str:
 def shown(started: float | None = None, *, wanted: bool = True) -> Iterator[None]:
     """Show a line with the time and the stage whenever nothing has been shown for `HEARTBEAT` seconds.
 
-    At the end of the block the last progress line is kept, and other output comes below it.
-
-    Parameters
-    ----------
-    started : float, optional
-        `time.monotonic` value that counts as second 0; by default now.
-    wanted : bool
-        Whether to show such lines.
+    At the end of the block the last progress line is kept, and other output comes below it. `started` is the
+    `time.monotonic` value that counts as second 0, by default now; without `wanted` no lines are shown.
     """
     global _began, _depth
     began = time.monotonic() if started is None else started

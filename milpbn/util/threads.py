@@ -66,8 +66,6 @@ def in_parts(work: Callable[[int, int], object], n: int, parallel: bool) -> None
     work : callable
         Calls a kernel that releases the interpreter lock. Different parts must not write to the same places. If it
         raises an exception, that is raised again after all threads have ended.
-    n : int
-        Number of units of work.
     parallel : bool
         Use `thread_count` threads; otherwise all work is one part, in the calling thread.
     """

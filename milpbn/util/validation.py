@@ -58,13 +58,7 @@ def union_members(annotation: Any) -> tuple[Any, ...]:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return an integer of any type as int.
-
-    Raises
-    ------
-    InputError
-        If the value is not an integer, or is a boolean.
-    """
+    """Return an integer of any type as int; raise InputError for another value, also for a boolean."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -74,13 +68,7 @@ def whole_number(name: str, value: Any) -> int:
 
 
 def real_number(name: str, value: Any) -> float:
-    """Return a real number of any type as float; it may be infinite or NaN.
-
-    Raises
-    ------
-    InputError
-        If the value is not a number, or is a boolean.
-    """
+    """Return a real number of any type as float, also infinity and NaN; raise InputError as `whole_number` does."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise InputError(f"{name} must be a number, got {value!r}.")
     try:
@@ -92,39 +80,21 @@ def real_number(name: str, value: Any) -> float:
 
 
 def truth_value(name: str, value: Any) -> bool:
-    """Return a boolean of Python or NumPy as bool.
-
-    Raises
-    ------
-    InputError
-        If the value is not a boolean.
-    """
+    """Return a boolean of Python or NumPy as bool; raise InputError for another value."""
     if type(value).__name__ not in ("bool", "bool_"):
         raise InputError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def text(name: str, value: Any) -> str:
-    """Return a string.
-
-    Raises
-    ------
-    InputError
-        If the value is not a string.
-    """
+    """Return a string; raise InputError for another value."""
     if not isinstance(value, str):
         raise InputError(f"{name} must be text, got {value!r}.")
     return value
 
 
 def path_option(name: str, value: Any) -> str:
-    """Return a path as text.
-
-    Raises
-    ------
-    InputError
-        If the value is neither text nor path-like.
-    """
+    """Return a path as text; raise InputError for another value."""
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"{name} must be a path, got {value!r}.")
     return os.fspath(value)

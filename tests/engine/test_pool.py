@@ -12,6 +12,7 @@ from milpbn.engine.pool import BELOW_ALL, Pool
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 
 
 def choice(*sets: int) -> np.ndarray:
@@ -62,7 +63,7 @@ def test_neighbours_of_the_list_are_offered_until_none_is_better(score: Score) -
     pool = Pool(6)
     pool.offer(start, problem.value(problem.indicator(start)))
     score = lambda found: problem.value(problem.indicator(found))  # noqa: E731
-    while pool.explore(problem, score, 2, lambda: False, parallel=False):
+    while pool.explore(problem, score, 2, Budget(), parallel=False):
         pass
     listed = {tuple(found.tolist()): value for found, value in pool.best()}
     assert len(listed) == 6

@@ -25,7 +25,7 @@ import json
 from milpbn.learners.rehearsals import compile_package
 from milpbn.util.compiled import _kernels
 numbers = compile_package()
-absent = [".".join(name) for name, k in _kernels.items() if not k._cache._cache_file._load_index()]
+absent = [".".join(name) for name, k in _kernels.items() if not k._cache.count()]
 print(json.dumps([absent, len(_kernels), *numbers]))
 """
 

@@ -10,17 +10,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 from numba import typeof
-from numba.core.caching import IndexDataCacheFile
 
 from milpbn.engine.dual import frank_wolfe, newton
 from milpbn.engine.dual.frank_wolfe import take_compiled_steps
 from milpbn.engine.relaxation import branching, oracle
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.problem import products
-from milpbn.util.compiled import _make_safe, _or, _reached, kernel, source_stamp, specialized
+from milpbn.util.compiled import KernelCache, _reached, kernel, source_stamp, specialized
 from milpbn.util.compiling import Compilation
 
 #: A module of kernels that call each other, small enough to be compiled in a test.
@@ -89,12 +89,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_kernel_read_from_disk_brings_those_that_it_calls(folder: Path) -> None:
-    program = "import some_kernels as k; answer = k.outer(np.arange(4.0))"
+def test_a_kernel_read_from_disk_brings_those_that_it_calls_and_their_errors(folder: Path) -> None:
+    program = """
+import some_kernels as k
+try:
+    k.outer(np.zeros(0))
+except ValueError as error:
+    answer = [str(error), k.outer(np.arange(4.0))]
+"""
     compiled, answer = run(program, folder)
     assert {"outer", "shifted", "total", "twice"} <= set(compiled)
-    assert answer == 13.0
-    assert run(program, folder) == [[], 13.0]
+    assert answer == ["nothing", 13.0]
+    assert run(program, folder) == [[], ["nothing", 13.0]]
 
 
 def test_other_processes_compile_what_this_one_has_not_begun(folder: Path) -> None:
@@ -116,17 +122,6 @@ answer = [here, len(helpers), k.outer(np.arange(4.0)), [h.poll() is not None for
     compiled, answer = run(program, folder)
     assert compiled == []
     assert answer == [[], 1, 13.0, [True]]
-
-
-def test_an_error_of_a_kernel_goes_through_its_callers(folder: Path) -> None:
-    program = """
-import some_kernels as k
-try:
-    k.outer(np.zeros(0))
-except ValueError as error:
-    answer = str(error)
-"""
-    assert run(program, folder)[1] == "nothing"
 
 
 def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path) -> None:
@@ -179,7 +174,8 @@ def test_a_job_names_types() -> None:
 
 def test_kernels_are_stamped_with_what_they_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     for compiled in (take_compiled_steps, heaviest_structure):
-        assert compiled._cache._cache_file._source_stamp == source_stamp(compiled.py_func.__module__)
+        stamp = source_stamp(compiled.py_func.__module__)
+        assert f".{stamp[:16]}." in compiled._cache.path(()).name
     module = oracle.__name__
     reached = _reached(module)
     assert branching.__name__ in reached
@@ -196,71 +192,80 @@ def test_kernels_are_stamped_with_what_they_are_made_of(monkeypatch: pytest.Monk
     source_stamp.cache_clear()
 
 
-def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
-    """A new name of a record must not break cache files of an older version."""
-
-    def lost() -> None:
-        raise AttributeError("Can't get attribute 'Node' on a module")
-
-    assert _or(lost, {})() == {}
-    assert _or(lambda: {"key": "file"}, {})() == {"key": "file"}
-
-
 @pytest.fixture
-def entry(tmp_path: Path) -> Callable[[str], IndexDataCacheFile]:
-    """Return a function from a stamp of the sources to the cache files of one kernel, as another process opens them."""
+def entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], KernelCache]:
+    """Return a function from a stamp of the sources to the cache of one kernel, as another process opens it.
 
-    def opened(stamp: str) -> IndexDataCacheFile:
-        files = IndexDataCacheFile(str(tmp_path), "kernel", stamp)
-        _make_safe(files)
+    Instead of compiled code it keeps any object.
+    """
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def opened(stamp: str) -> KernelCache:
+        monkeypatch.setattr("milpbn.util.compiled.source_stamp", lambda module: stamp)
+        files = KernelCache(newton._count)
+        files._impl.check_cachable = lambda data: True
+        files._impl.reduce = lambda data: data
+        files._impl.rebuild = lambda context, data: data
         return files
 
     return opened
 
 
-@pytest.mark.parametrize("killed_in", ["_save_data", "_save_index"])
+CONTEXT = newton._count.targetctx
+
+
+def saved(files: KernelCache) -> list[str]:
+    return sorted(path.name for path in files._folder.iterdir())
+
+
 def test_a_process_killed_while_it_saves_a_kernel_leaves_no_wrong_code(
-    entry: Callable[[str], IndexDataCacheFile], killed_in: str, tmp_path: Path
+    entry: Callable[[str], KernelCache], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With numba's own order, the new index named the file with the code of the old sources."""
-    entry("old").save("key", "old code")
-    killed = entry("new")
+    """With numba's own order of writing, the new index named the file with the code of the old sources."""
+    entry("old").save_overload(("key",), "old code")
 
     def kill(*arguments: object) -> None:
         raise SystemExit
 
-    setattr(killed, killed_in, kill)
-    with pytest.raises(SystemExit):
-        killed.save("key", "new code")
-    assert entry("new").load("key") is None
-    entry("new").save("key", "new code")
-    assert entry("new").load("key") == "new code"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernel.1.nbc", "kernel.nbi"]
+    for killed_in in ("os.open", "os.replace"):
+        files = entry("new")
+        with monkeypatch.context() as patch:
+            patch.setattr(killed_in, kill)
+            with pytest.raises(SystemExit):
+                files.save_overload(("key",), "new code")
+        assert entry("new").load_overload(("key",), CONTEXT) is None
+    assert entry("old").load_overload(("key",), CONTEXT) == "old code"
+    files = entry("new")
+    files.save_overload(("key",), "new code")
+    assert files.load_overload(("key",), CONTEXT) == "new code"
+    assert saved(files) == [files.path(("key",)).name]
 
 
 def test_processes_that_save_code_for_different_types_at_once_keep_both(
-    entry: Callable[[str], IndexDataCacheFile],
-) -> None:
-    with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda k: entry("stamp").save(k, f"code {k}"), range(20)))
-    assert [entry("stamp").load(k) for k in range(20)] == [f"code {k}" for k in range(20)]
-
-
-@pytest.mark.parametrize("name", ["kernel.nbi", "kernel.1.nbc"])
-def test_a_damaged_file_counts_as_none(
-    entry: Callable[[str], IndexDataCacheFile], name: str, tmp_path: Path
-) -> None:
-    entry("stamp").save("key", "code")
-    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:5])
-    assert entry("stamp").load("key") is None
-    entry("stamp").save("key", "code")
-    assert entry("stamp").load("key") == "code"
-
-
-def test_a_cache_that_cannot_be_written_is_done_without(
-    entry: Callable[[str], IndexDataCacheFile], tmp_path: Path
+    entry: Callable[[str], KernelCache],
 ) -> None:
     files = entry("stamp")
-    tmp_path.joinpath("kernel.1.nbc").mkdir()  # a file of this name cannot be written
-    files.save("key", "code")
-    assert files.load("key") is None
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: files.save_overload((k,), f"code {k}"), range(20)))
+    assert [files.load_overload((k,), CONTEXT) for k in range(20)] == [f"code {k}" for k in range(20)]
+    assert files.count() == 20
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\x80\x05cmilpbn.util.compiled\nLost\n."], ids=["cut off", "lost name"]
+)
+def test_a_damaged_file_counts_as_none(entry: Callable[[str], KernelCache], content: bytes) -> None:
+    """A new name of a record must not break the files of an older version, either."""
+    files = entry("stamp")
+    files.path(("key",)).parent.mkdir(parents=True, exist_ok=True)
+    files.path(("key",)).write_bytes(content)
+    assert files.load_overload(("key",), CONTEXT) is None
+    files.save_overload(("key",), "code")
+    assert files.load_overload(("key",), CONTEXT) == "code"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(entry: Callable[[str], KernelCache]) -> None:
+    files = entry("stamp")
+    files.path(("key",)).mkdir(parents=True)  # a file of this name cannot be written
+    files.save_overload(("key",), "code")
+    assert files.load_overload(("key",), CONTEXT) is None

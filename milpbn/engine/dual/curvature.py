@@ -25,16 +25,12 @@ def curvature(
 
     Parameters
     ----------
-    tables : Tables
-        Coefficients.
     duals : Duals
         Dual weights of the softened score.
     columns : int64 array, shape (n,)
         Columns of the tables, -1 for a parent set whose coefficients are 0.
     temperature : float
         Temperature of the softening, in nats.
-    parallel : bool
-        Use threads.
     """
     groups, places = duals.size[0], duals.size[1]
     root = np.empty(places, dtype=np.float32)

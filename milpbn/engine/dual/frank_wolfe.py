@@ -13,6 +13,8 @@ subtracted from its bound.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -45,37 +47,38 @@ RISE, CONVERGED_FALL = TUNING.temperature.rise, TUNING.temperature.converged_fal
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 
 
+class Goal(NamedTuple):
+    """When steps end, besides their number.
+
+    Attributes
+    ----------
+    target : float
+        They end when the bound is at most this.
+    share : float
+        They end when bound and score at the point differ by at most this share of the bound's distance to the target.
+    before : float
+        The bound of the parent. They also end when bound and score at the point differ by at most the share
+        `StepTuning.left_to_branching` of the distance from `before` to the score at the point.
+    """
+
+    target: float
+    share: float
+    before: float
+
+
 def take_steps(
     model: Model,
     node: Subproblem,
     point: Point,
-    target: float,
-    share: float,
-    before: float,
+    goal: Goal,
     n_steps: int,
     newton: bool,
     parallel: bool,
 ) -> int:
-    """Take steps until the bound reaches a target, or the bound is near the score at the point, or n_steps are taken.
+    """Move a point by steps until it reaches the goal or n_steps are taken, each a product with all coefficients.
 
     Parameters
     ----------
-    model : Model
-        The problem.
-    node : Subproblem
-        The node.
-    point : Point
-        The point, which moves.
-    target : float
-        The steps end when the bound is at most this.
-    share : float
-        The steps end when bound and score at the point differ by at most this share of the bound's distance to the
-        target.
-    before : float
-        The bound of the parent. The steps also end when bound and score at the point differ by at most the share
-        `StepTuning.left_to_branching` of the distance from `before` to the score at the point.
-    n_steps : int
-        Limit on the number of steps; each costs one product with all coefficients.
     newton : bool
         Take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones elsewhere.
     parallel : bool
@@ -103,9 +106,9 @@ def take_steps(
         n = state.vertices
         if constant + most < state.bound:
             _keep_bound(point, gradient, constant, constant + most, temperature)
-            if state.bound <= target:
+            if state.bound <= goal.target:
                 return PRUNED
-        enough = may_be_left(state, target, share, before)
+        enough = may_be_left(state, goal)
         if state.bound - state.relaxed <= enough:
             return CONVERGED
         worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
@@ -147,14 +150,8 @@ def _ask_oracle(
 ) -> tuple[float, float, float, float]:
     """Compute the gradient at a point, and the structure that maximises it; count the step.
 
-    Returns
-    -------
-    here : float
-        The score at the point.
-    constant : float
-        The part of the bound that does not depend on the structure.
-    value, most : float
-        Weight of the choice, and an upper bound on the weight of every structure; see `heaviest_structure`.
+    Return the score at the point, the part of the bound that does not depend on the structure, and the weight of the
+    choice and an upper bound on the weight of every structure (`heaviest_structure`).
     """
     state = point.state
     score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
@@ -223,11 +220,11 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
 
 
 @kernel(linked=True)
-def may_be_left(state, target, share, before):  # type: ignore[no-untyped-def]
-    """Return the difference between bound and score at a point at which the steps end; see `take_steps`."""
-    enough = LEFT_TO_BRANCHING * (before - state.relaxed)
-    if share > 0.0:
-        enough = max(enough, share * (state.bound - target))
+def may_be_left(state, goal):  # type: ignore[no-untyped-def]
+    """Return the difference between bound and score at a point at which the steps end."""
+    enough = LEFT_TO_BRANCHING * (goal.before - state.relaxed)
+    if goal.share > 0.0:
+        enough = max(enough, goal.share * (state.bound - goal.target))
     return enough
 
 

@@ -115,14 +115,7 @@ def _surplus(oracle, rows, r, choice):  # type: ignore[no-untyped-def]
 def add_terms(oracle, rows, multipliers, out):  # type: ignore[no-untyped-def]
     """Add sum_r mu_r a_r to `out`, shape (P,); return - mu @ b plus a bound on the rounding errors of both.
 
-    Parameters
-    ----------
-    oracle : Oracle
-        Candidate sets.
-    rows : Inequalities
-        R rows.
-    multipliers : float64 array, shape (R,)
-        mu.
+    The multipliers mu are a float64 array, shape (R,).
     """
     constant = 0.0
     total = 0.0
@@ -160,10 +153,6 @@ def lower(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    oracle : Oracle
-        Candidate sets.
-    rows : Inequalities
-        R rows.
     weights : float64 array, shape (P,)
         Weights that include ``sum_r mu_r a_r``; updated with the multipliers.
     allowed, forced, n_forced

@@ -8,7 +8,6 @@ multipliers give a valid bound, so both searches may stop early.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from milpbn.engine.relaxation.oracle import RELAXED, Oracle
 from milpbn.engine.tuning import TUNING
 from milpbn.milp.clusters import fractional_clusters
 from milpbn.problem.candidates import Candidates
+from milpbn.util.budget import Budget
 
 _TUNED = TUNING.multipliers
 
@@ -33,14 +33,12 @@ def best_multipliers(
     weights: NDArray[np.float64],
     allowed: NDArray[np.bool_],
     incumbent: NDArray[np.int64],
-    stopping: Callable[[], bool],
+    budget: Budget,
 ) -> tuple[Inequalities, NDArray[np.float64]]:
     """Return the rows and multipliers that give the best bound for some weights; the multipliers have shape (R,).
 
     Parameters
     ----------
-    oracle, candidates
-        Candidate sets.
     rows : Inequalities
         Rows to start with. Clusters are added if the oracle relaxes acyclicity.
     weights : float64 array, shape (P,)
@@ -49,8 +47,8 @@ def best_multipliers(
         Parent sets that may be chosen.
     incumbent : int64 array, shape (V,)
         The parent sets of a structure that obeys the rows. They make the linear program feasible.
-    stopping : callable
-        Asked between solutions of the linear program whether to stop.
+    budget : Budget
+        Asked between solutions of the linear program.
     """
     V, P = candidates.n_variables, candidates.n_sets
     owner = np.asarray(candidates.variable, dtype=np.int64)
@@ -63,7 +61,7 @@ def best_multipliers(
     multipliers = np.zeros(len(rows.limit))
     tolerance = _TUNED.rounding * float(np.abs(weights[allowed]).max(initial=1.0))
     for _ in range(_TUNED.rounds):
-        if stopping():
+        if budget.over():
             break
         columns = np.flatnonzero(chosen)
         solved = _solved(weights[columns], owner[columns], matrix[:, columns], rows)

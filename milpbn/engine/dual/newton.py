@@ -11,19 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.dual.curvature import add_scaled, curvature
-from milpbn.engine.dual.line_search import step_length
 from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy
 from milpbn.engine.relaxation.oracle import heaviest_structure, weight_of
 from milpbn.engine.tuning import TUNING
+from milpbn.problem.duals import curvature_here, slope_at
 from milpbn.util.compiled import also_kernel, kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
 PART_OF_GAIN, STEPS_PER_VERTEX = TUNING.steps.part_of_gain, TUNING.steps.steps_per_vertex
-MOST_NEW, NEWTON_WORTH, SMALLEST_SHARE = (
-    TUNING.steps.most_new,
-    TUNING.steps.newton_worth,
-    TUNING.steps.smallest_share,
-)
+MOST_NEW, NEWTON_WORTH = TUNING.steps.most_new, TUNING.steps.newton_worth
+SMALLEST_SHARE = TUNING.steps.smallest_share
+LINE_STEPS, LINE_ACCURACY = TUNING.steps.line_steps, TUNING.steps.line_accuracy
 
 
 @kernel(inner=True)
@@ -104,8 +102,6 @@ def _maximise_model(  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    oracle, forced, n_forced
-        As for `heaviest_structure`.
     gradient : float64 array, shape (P,)
         Gradient of the softened score.
     H : float64 array, shape (size, size)
@@ -124,10 +120,8 @@ def _maximise_model(  # type: ignore[no-untyped-def]
 
     Returns
     -------
-    n : int
-        Number of vertices, with the new ones.
-    change : float64 array, shape (size,)
-        The change of eta at `entries`.
+    n, change
+        Number of vertices, with the new ones, and the change of eta at `entries`, float64 array, shape (size,).
     """
     room, V = vertices.shape
     size = len(entries)
@@ -243,6 +237,43 @@ def _move_shares(vertices, old, shares, step, n):  # type: ignore[no-untyped-def
     return kept
 
 
+@kernel
+def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
+    tables, softening, duals, logits, direction, temperature, slope, linear_slope, longest
+):
+    """Return a step in (0, longest] that achieves most of the softened score's possible gain along `direction`.
+
+    Parameters
+    ----------
+    duals : Duals
+        Dual weights at the logits.
+    logits, direction : float64 arrays, shape (M, Q)
+        Joint log-probabilities at the start of the line, and their change per unit step.
+    temperature : float
+        Temperature of the softening, in nats.
+    slope, linear_slope : float
+        Slope of the softened score at the start, and that of its linear terms.
+    """
+    curvature = curvature_here(tables, duals, direction, temperature)
+    step = longest if curvature * longest <= slope else slope / curvature
+    low, high = 0.0, longest
+    for _ in range(LINE_STEPS):
+        first, second = slope_at(tables, softening, logits, direction, step, temperature)
+        first += linear_slope
+        if abs(first) <= LINE_ACCURACY * slope or (first > 0 and step == longest):
+            break
+        if first > 0:
+            low = step
+        else:
+            high = step
+        newton = step + first / second if second > 0 else (low if first < 0 else high)
+        inner = 0.1 * (high - low)
+        step = newton if low + inner < newton < high - inner else 0.5 * (low + high)
+        if first > 0 and high == longest and newton >= longest:
+            step = longest
+    return step
+
+
 @also_kernel
 def newton_step(
     model: Model,
@@ -255,23 +286,9 @@ def newton_step(
 ) -> float:
     """Move the point towards the maximum of the second-order model.
 
-    Parameters
-    ----------
-    model, node, point
-        The problem, the node and the point, whose `duals` are the dual weights at `temperature`.
-    gradient : float64 array, shape (P,)
-        Gradient of the softened score.
-    choice : int64 array, shape (V,)
-        The oracle's answer to the gradient.
-    temperature : float
-        Temperature of the softening, in nats.
-    parallel : bool
-        Use threads.
-
-    Returns
-    -------
-    float
-        The share of the way to the maximum that the point moved; 0 if no Newton step was taken.
+    The gradient, shape (P,), of the softened score and the point's dual weights are those at the temperature, in nats;
+    `choice`, shape (V,), is the oracle's answer to it. Return the share of the way to the maximum that the point moved;
+    0 if no Newton step was taken.
     """
     n = point.state.vertices
     room = min(n + MOST_NEW, len(point.shares))
@@ -286,6 +303,7 @@ def newton_step(
     for v in range(n, room):
         point.shares[v] = 0.0
     shares = np.zeros(room)
+    vertices = point.vertices[:room]
     n, change = _maximise_model(
         model.oracle,
         node.forced,
@@ -295,7 +313,7 @@ def newton_step(
         entries,
         slot,
         used,
-        point.vertices[:room],
+        vertices,
         point.shares,
         shares,
         n,
@@ -314,12 +332,13 @@ def move_along_direction(
     model: Model, point: Point, temperature: float, slope: float, linear_slope: float, longest: float
 ) -> float:
     """Move a point along its `direction` by the length of a line search, and return the length; see `step_length`."""
+    logits, direction = point.logits, point.direction
     step = step_length(
         model.tables,
         model.softening,
         point.duals,
-        point.logits,
-        point.direction,
+        logits,
+        direction,
         temperature,
         slope,
         linear_slope,

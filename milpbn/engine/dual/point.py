@@ -30,12 +30,8 @@ class Model(NamedTuple):
 
     Attributes
     ----------
-    tables : Tables
-        Coefficients.
     softening : Softening
         Gamma, and whether the score is the conditional log-likelihood.
-    oracle : Oracle
-        Candidate sets.
     linear : float64 array, shape (P,)
         Terms linear in eta.
     errors : BoundErrors
@@ -66,9 +62,7 @@ class Subproblem(NamedTuple):
     allowed : bool array, shape (P,)
         Parent sets that may be chosen.
     forced : int64 array, shape (n, n)
-        Forced edges, by the nodes of a branching; symmetric (see `heaviest_structure`).
-    n_forced : int
-        Number of forced edges.
+        Forced edges, by the nodes of a branching; symmetric (see `heaviest_structure`). Their number is `n_forced`.
     linear : float64 array, shape (P,)
         Terms linear in eta: those of the score and of the multipliers.
     constant : float
@@ -134,8 +128,6 @@ class Point(NamedTuple):
         The index of one parent set per variable, and the vertex's share of the point.
     logits : float64 array, shape (M, Q)
         Joint log-probabilities at the point.
-    state : State
-        State of the steps.
     gradient : float64 array, shape (P,)
         Gradient of the best bound, which is ``state.constant + max gradient @ eta``.
     best_vertices, best_shares : arrays
@@ -144,8 +136,6 @@ class Point(NamedTuple):
         The oracle's last answer that is a structure; ``state.found`` says whether there is one.
     direction : float64 array, shape (M, Q)
         Working memory: the change of the logits per unit step.
-    duals : Duals
-        Working memory: dual weights.
     """
 
     vertices: NDArray[np.int64]
@@ -264,25 +254,10 @@ def place(
     temperature: float,
     parallel: bool,
 ) -> bool:
-    """Set the point to the part of a convex combination that lies in a node.
+    """Set the point to the part of a convex combination that lies in a node; return False if it has no structure.
 
-    If none of it does, the point becomes the oracle's answer to `point.gradient`.
-
-    Parameters
-    ----------
-    model, node, point
-        The problem, the node, and the point, whose `gradient` must hold sensible weights.
-    vertices, shares : arrays, shapes (k, V) and (k,)
-        The convex combination. Vertices outside the node are left out, and the other shares are scaled to sum to 1.
-    temperature : float
-        First temperature.
-    parallel : bool
-        Use threads.
-
-    Returns
-    -------
-    bool
-        False if the node has no structure.
+    The combination has vertices and shares, shapes (k, V) and (k,). Those outside the node are left out, and the other
+    shares are scaled to sum to 1. If none is inside, the point becomes the oracle's answer to `point.gradient`.
     """
     inside = node.allowed[vertices].all(axis=1)
     if node.n_forced:

@@ -121,8 +121,6 @@ def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]
 
     Parameters
     ----------
-    arcs : Arcs
-        The graph.
     chosen : int64 array, shape (n,)
         Receives the arc into each node, -1 for the root.
     reduced : float64 array, shape (A,) or (0,)
@@ -216,17 +214,9 @@ def _reduce(arcs, up, dual, rank_dual, reduced):  # type: ignore[no-untyped-def]
 
 
 def forced_arborescences(arcs: Arcs) -> NDArray[np.float64]:
-    """Return for every arc the weight of the best arborescence with it, without the arc's own weight.
+    """Return for every arc the weight of the best arborescence with it, without the arc's own weight, shape (A,).
 
-    Parameters
-    ----------
-    arcs : Arcs
-        As for `maximum_arborescence`.
-
-    Returns
-    -------
-    float64 array, shape (A,)
-        -inf for an arc with which no arborescence has the highest rank.
+    It is -inf for an arc with which no arborescence has the highest rank.
     """
     n, total = len(arcs.first) - 1, len(arcs.tail)
     result = np.full(total, -np.inf)

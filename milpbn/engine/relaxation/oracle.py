@@ -242,8 +242,6 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
 
     Parameters
     ----------
-    oracle : Oracle
-        Candidate sets.
     weights : float64 array, shape (P,)
         Weights of the parent sets.
     allowed : bool array, shape (P,)

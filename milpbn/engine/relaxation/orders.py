@@ -107,12 +107,8 @@ def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-unt
         Start of each variable's block in eta.
     masks : int64 array, shape (P,)
         Parent sets as bits.
-    weights : float64 array, shape (P,)
-        Weights of the parent sets.
-    allowed : bool array, shape (P,)
-        Parent sets that may be chosen.
-    choice : int64 array, shape (V,)
-        Receives the indices of the parent sets.
+    weights, allowed : float64 and bool arrays, shape (P,)
+        Weights of the parent sets, and which of them may be chosen.
     """
     n = _ordered(offsets, masks)
     weight = np.empty((n, 1 << n))
@@ -133,12 +129,7 @@ def best_order_in_time(
 ) -> float | None:
     """Return the result of `best_order` with all parent sets allowed, or None if stopped.
 
-    Parameters
-    ----------
-    offsets, masks, weights, choice : arrays
-        As for `best_order`.
-    stopping : callable
-        Asked whether to stop, before every variable and every `TUNING.oracle.subsets_at_a_time` subsets.
+    `stopping` is asked before every variable and every `TUNING.oracle.subsets_at_a_time` subsets.
     """
     n = _ordered(offsets, masks)
     full = 1 << n

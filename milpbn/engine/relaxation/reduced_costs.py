@@ -114,19 +114,8 @@ def heaviest_with(
 ) -> NDArray[np.float64]:
     """Return bounds as `bound_parent_sets` does, without forced edges, but solve a branching for every arc if feasible.
 
-    Parameters
-    ----------
-    oracle : Oracle
-        Candidate sets.
-    weights, allowed : arrays, shape (P,)
-        As for `heaviest_structure`.
-    threshold : float
-        As for `bound_parent_sets`.
-
-    Returns
-    -------
-    float64 array, shape (P,)
-        The bounds; those of `bound_parent_sets` if the branchings would be too many (`OracleTuning.most_forced`).
+    The bounds, float64 array, shape (P,), are those of `bound_parent_sets` if the branchings would be too many
+    (`OracleTuning.most_forced`).
     """
     n = oracle.n
     forced = np.zeros((n, n), dtype=np.int64)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.records import Inequalities
-from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, may_be_left, take_compiled_steps
+from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, may_be_left, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
 from milpbn.engine.dual.point import (
     Model,
     Point,
     Subproblem,
+    empty_point,
     evaluate_compiled,
     near_the_cap,
     on_samples,
@@ -25,7 +26,9 @@ from milpbn.engine.relaxation.reduced_costs import bound_parent_sets
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tuning import TUNING
+from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
+from milpbn.util.budget import Budget
 
 _STEPS = TUNING.node_steps
 #: Numbers of steps between two checks of the clock; after the last one, samples and parent sets are selected again. The
@@ -34,16 +37,28 @@ BURSTS = (_STEPS.burst,) * _STEPS.bursts
 FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst, *BURSTS)
 
 
+class Incumbents(Protocol):
+    """The holder of the incumbent; see `milpbn.engine.tree.primal.PrimalHeuristic`."""
+
+    @property
+    def cutoff(self) -> float:
+        """The score that a structure must exceed: the incumbent's, or that of the K-th best if K are wanted."""
+
+    def offer(self, structure: Structure, value: float) -> None:
+        """Make a structure the incumbent if it is better."""
+
+    def climb_from_answer(self, point: Point) -> None:
+        """Climb from the oracle's last answer at a point; may overwrite the point's direction."""
+
+
 @dataclass(frozen=True)
 class Context:
     """The data and options that all expansions of a search share.
 
     Attributes
     ----------
-    problem : Problem
-        The whole problem.
-    model : Model
-        The whole problem as the kernels take it.
+    problem, model
+        The whole problem, and the same as the kernels take it.
     rows : Inequalities
         Inequalities that every structure satisfies.
     active : int64 array, shape (k,)
@@ -69,16 +84,28 @@ class Context:
         return cls(root.problem, root.model, root.rows, active, reduce, certify)
 
 
-def tighten(
-    model: Model,
-    node: Subproblem,
-    point: Point,
-    before: float,
-    target: Callable[[], float],
-    *,
-    stopping: Callable[[], bool],
-    found: Callable[[Point], None],
-) -> bool:
+@dataclass(frozen=True)
+class Worker:
+    """What expands nodes, in a thread or on another machine: its incumbent, its budget, and memory to work in."""
+
+    context: Context
+    #: May improve at any time.
+    incumbents: Incumbents
+    #: Asked often.
+    budget: Budget
+    #: Overwritten with each child.
+    point: Point = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "point", empty_point(self.context.model))
+
+    @property
+    def target(self) -> float:
+        """The largest bound at which a node is pruned now."""
+        return pruning_threshold(self.incumbents.cutoff, self.context.model.score_error)
+
+
+def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
     """Take steps until they lower the bound only little; return False if told to stop.
 
     The steps use few samples and few parent sets: most samples have margins far above gamma and keep them, and most
@@ -87,32 +114,25 @@ def tighten(
 
     Parameters
     ----------
-    model : Model
-        The whole problem.
+    worker : Worker
+        The steps start at its point, whose gradient is the parent's, and end there.
     node : Subproblem
         The node.
-    point : Point
-        The point at which the steps start, and at return the one at which they end. Its gradient is the parent's.
     before : float
         The parent's bound.
-    target : callable
-        Returns the bound at which the node is pruned, so that no further steps are needed.
-    stopping : callable
-        Asked between bursts of steps whether to stop.
-    found : callable
-        Called at most once, when `point.found` may hold a good structure; it may overwrite the point's direction.
     """
+    model, point = worker.context.model, worker.point
     width = _STEPS.likelihood_width if model.softening.smooth else _STEPS.width * model.softening.cap
     reach = _STEPS.reach
     state = point.state
     start = float(state.temperature)
     samples = np.zeros(len(point.logits), dtype=np.bool_)
     chosen = np.zeros(len(node.allowed), dtype=np.bool_)
-    first, reported = True, False
+    first, climbed = True, False
     while True:
         # Earlier selections stay selected, because points move back and forth.
         samples |= near_the_cap(model, point.logits, width)
-        chosen |= _promising(model, node, point, reach * (before - target()))
+        chosen |= _promising(model, node, point, reach * (before - worker.target))
         logits = point.logits[samples]
         few = (
             on_samples(model, samples),
@@ -120,24 +140,24 @@ def tighten(
             point._replace(logits=logits, direction=np.empty_like(logits)),
         )
         state.bound, state.relaxed = np.inf, -np.inf
-        status = _take_bursts(*few, before, target, stopping, start if first else None)
+        status = _take_bursts(worker, *few, before, start if first else None)
         if status is None:
             return False
         steps_bound = float(state.bound)
         evaluate_compiled(model, node, point, False)
         bound = float(state.bound)
-        if bound <= target() or bound == -np.inf:
+        if bound <= worker.target or bound == -np.inf:
             return True
         # The steps also missed too much if they pruned the node, but the whole node is not pruned.
         missed = status not in (PAUSED, CONVERGED) or bound - steps_bound > _STEPS.most_missed * max(
-            before - steps_bound, _STEPS.least_gain * (before - target())
+            before - steps_bound, _STEPS.least_gain * (before - worker.target)
         )
         ended = state.steps >= _STEPS.most_steps * (2 if missed else 1) or (
             not missed and status == CONVERGED
         )
-        if state.found and not reported and (ended or not first):
-            found(point)
-            reported = True
+        if state.found and not climbed and (ended or not first):
+            worker.incumbents.climb_from_answer(point)
+            climbed = True
         if ended:
             return True
         if missed and not first:
@@ -146,32 +166,24 @@ def tighten(
 
 
 def _take_bursts(
-    model: Model,
-    node: Subproblem,
-    point: Point,
-    before: float,
-    target: Callable[[], float],
-    stopping: Callable[[], bool],
-    start: float | None,
+    worker: Worker, model: Model, node: Subproblem, point: Point, before: float, start: float | None
 ) -> int | None:
-    """Take bursts of steps; return why the last one ended (`take_steps`), or None if told to stop.
+    """Take bursts of steps on few samples and parent sets; return why the last one ended, or None if told to stop.
 
-    The arguments are those of `tighten`, with few samples and parent sets, and `start`, the temperature at which the
-    first bursts of a node begin; None for later ones.
+    `start` is the temperature at which the first bursts of a node begin; None for later ones.
     """
     state = point.state
     for burst, n_steps in enumerate(BURSTS if start is None else FIRST_BURSTS):
-        status: int = take_compiled_steps(
-            model, node, point, target(), _STEPS.accuracy, before, n_steps, True, False
-        )
-        if stopping():
+        goal = Goal(worker.target, _STEPS.accuracy, before)
+        status: int = take_compiled_steps(model, node, point, goal, n_steps, True, False)
+        if worker.budget.over():
             return None
         if start is not None and burst == 0:
             warmest = TUNING.temperature.first * model.softening.cap
             state.child_temperature = min(start * _warmer(float(state.moved)), warmest)
         if status != PAUSED:
             break
-        left = may_be_left(state, target(), _STEPS.accuracy, before)
+        left = may_be_left(state, Goal(worker.target, _STEPS.accuracy, before))
         far = state.bound - state.relaxed > _STEPS.reselect_above * left
         # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
         if start is not None and burst == 1 and far and state.moved > 0.0:
@@ -225,41 +237,32 @@ def fixable(model: Model, node: Subproblem, point: Point, incumbent: float) -> N
 
 
 def lower_multipliers(
-    context: Context,
+    worker: Worker,
     node: Subproblem,
     weights: NDArray[np.float64],
     multipliers: NDArray[np.float64],
     bound: float,
-    target: Callable[[], float],
-    stopping: Callable[[], bool],
 ) -> tuple[Subproblem, NDArray[np.float64]]:
     """Change the multipliers of a node one at a time, each to the value that minimises the bound.
 
     Parameters
     ----------
-    context : Context
-        The whole problem, its R inequalities, and which of their multipliers may change.
-    node : Subproblem
-        The node.
     weights : float64 array, shape (P,)
         A gradient that includes the terms of the multipliers; updated with them.
     multipliers : float64 array, shape (R,)
         The multipliers at the start.
     bound : float
         The bound at the gradient, or a larger number.
-    target : callable
-        Returns the bound at which the node is pruned, so that no further changes are needed.
-    stopping : callable
-        Asked between groups of rows whether to stop.
 
     Returns
     -------
     node, multipliers
         The arguments themselves if no multiplier changed.
     """
+    context = worker.context
     model, rows, active = context.model, context.rows, context.active
     # No bound prunes a node yet: the multipliers of a node without structures would grow without limit.
-    endless = target() <= pruning_threshold(BELOW_ALL, model.score_error)
+    endless = worker.target <= pruning_threshold(BELOW_ALL, model.score_error)
     if endless or not len(active):
         return node, multipliers
     tuned = TUNING.multipliers
@@ -270,8 +273,9 @@ def lower_multipliers(
         fallen = 0.0
         for first in range(0, len(active), tuned.rows_at_a_time):
             some = active[first : first + tuned.rows_at_a_time]
-            if bound > target() and not stopping():
-                by = lower(model.oracle, rows, weights, *space, better, some, bound - target(), choice)
+            target = worker.target
+            if bound > target and not worker.budget.over():
+                by = lower(model.oracle, rows, weights, *space, better, some, bound - target, choice)
                 fallen, bound = fallen + by, bound - by
         if fallen <= tuned.least_fall * max(1.0, abs(bound)):
             break

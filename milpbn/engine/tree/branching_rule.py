@@ -40,8 +40,6 @@ class Gain(NamedTuple):
 
     Attributes
     ----------
-    decision : Decision
-        The branching decision of the parent.
     holds : bool
         Whether the decision holds in the child.
     share : float
@@ -61,8 +59,6 @@ class Candidate(NamedTuple):
 
     Attributes
     ----------
-    decision : Decision
-        The decision.
     share : float
         The share of the point for which the decision holds.
     score : float
@@ -110,14 +106,7 @@ class BranchingRule:
     Undirected edges come first: the two directions of an edge are Markov equivalent, except for smoothing and dropped
     features, so a decision on one arc changes little. The pseudo-costs of a decision without observations are estimated
     from decisions on the same variables. For example, a feature that hardly varies is as good a parent as none, and no
-    decision on it lowers the bound.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Candidate sets.
-    costs : PseudoCosts, optional
-        The observations so far; by default none.
+    decision on it lowers the bound. `costs` are the observations so far; by default none.
     """
 
     def __init__(self, oracle: Oracle, costs: PseudoCosts | None = None) -> None:
@@ -172,16 +161,10 @@ class BranchingRule:
         allowed: NDArray[np.bool_],
         most: int = 1,
     ) -> list[Candidate]:
-        """Return the best decisions at a point, best first; none if at most one choice of parent sets is allowed.
+        """Return at most `most` decisions at a point, best first; none if only one choice of parent sets is allowed.
 
-        Parameters
-        ----------
-        vertices, shares : arrays, shapes (k, V) and (k,)
-            The point.
-        allowed : bool array, shape (P,)
-            Parent sets that may be chosen.
-        most : int
-            The largest number of decisions. Decisions without pseudo-costs come alone.
+        The point has vertices and shares, shapes (k, V) and (k,); the allowed parent sets are a bool array, shape (P,).
+        Decisions without pseudo-costs come alone.
         """
         arcs = np.empty((self.V, self.V))
         entries = np.empty(len(self.oracle.variable))

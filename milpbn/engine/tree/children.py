@@ -6,9 +6,7 @@ threads.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,25 +21,11 @@ from milpbn.engine.dual.point import (
     score_of,
 )
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
-from milpbn.engine.tree.bounding import Context, fixable, lower_multipliers, tighten
+from milpbn.engine.tree.bounding import Context, Incumbents, Worker, fixable, lower_multipliers, tighten
 from milpbn.engine.tree.branching_rule import Gain
 from milpbn.engine.tree.node import DualPoint, Node, Restriction
-from milpbn.network.structure import Structure, topological_order
+from milpbn.network.structure import topological_order
 from milpbn.problem.duals import HARD
-
-
-class Incumbents(Protocol):
-    """The holder of the incumbent; see `milpbn.engine.tree.primal.PrimalHeuristic`."""
-
-    @property
-    def cutoff(self) -> float:
-        """The score that a structure must exceed: the incumbent's, or that of the K-th best if K are wanted."""
-
-    def offer(self, structure: Structure, value: float) -> None:
-        """Make a structure the incumbent if it is better."""
-
-    def climb_from_answer(self, point: Point) -> None:
-        """Climb from the oracle's last answer at a point."""
 
 
 @dataclass
@@ -54,8 +38,6 @@ class BoundedNodes:
         The branching decision; None for the root itself, and for a node that a better incumbent prunes.
     numbers : pair of int
         Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
-    open : list of Node
-        New open nodes.
     pruned : list of (bool array of shape (P,), float)
         Allowed parent sets and bound of each pruned node.
     gains : list of Gain
@@ -89,46 +71,22 @@ class BoundedNodes:
 
 
 def bound_children(
-    context: Context,
-    node: Node,
-    decision: Decision,
-    share: float,
-    numbers: tuple[int, int],
-    point: Point,
-    incumbents: Incumbents,
-    stopping: Callable[[], bool],
+    worker: Worker, node: Node, decision: Decision, share: float, numbers: tuple[int, int]
 ) -> BoundedNodes | None:
-    """Branch a node on a decision, and bound both children.
+    """Branch a node, which is not changed, on a decision, and bound both children; return None if told to stop.
 
     Parameters
     ----------
-    context : Context
-        The data and options of the search.
-    node : Node
-        The node; it is not changed.
-    decision : Decision
-        The branching decision.
     share : float
         The share of the node's point for which the decision holds.
     numbers : pair of int
         Numbers of the child in which the decision holds, and of the other child.
-    point : Point
-        Working memory; overwritten.
-    incumbents : Incumbents
-        The holder of the incumbent, which may improve at any time.
-    stopping : callable
-        Asked often whether to stop.
-
-    Returns
-    -------
-    BoundedNodes or None
-        None if told to stop; the node is then still open.
     """
     out = BoundedNodes(decision, numbers)
-    parent = node.restriction(len(context.model.linear))
+    parent = node.restriction(len(worker.context.model.linear))
     for number, holds in zip(numbers, (True, False), strict=True):
-        child = parent.child(context.model.oracle, decision, holds)
-        gain = _bound_child(context, node, number, child, point, incumbents, stopping, out)
+        child = parent.child(worker.context.model.oracle, decision, holds)
+        gain = _bound_child(worker, node, number, child, out)
         if gain is None:
             return None
         out.gains.append(Gain(decision, holds, share, gain))
@@ -136,24 +94,14 @@ def bound_children(
 
 
 def _bound_child(
-    context: Context,
-    node: Node,
-    number: int,
-    child: Restriction,
-    point: Point,
-    incumbents: Incumbents,
-    stopping: Callable[[], bool],
-    out: BoundedNodes,
+    worker: Worker, node: Node, number: int, child: Restriction, out: BoundedNodes
 ) -> float | None:
     """Bound one child of a node and add it to `out`; return its gain, infinite if it has no structure, None if stopped.
 
-    The arguments are those of `bound_children`, and the child's number and structures, whose parent sets are fixed.
+    Reduced-cost fixing removes parent sets from `child`.
     """
+    context, point = worker.context, worker.point
     model = context.model
-
-    def target() -> float:
-        return pruning_threshold(incumbents.cutoff, model.score_error)
-
     rules, candidates = context.problem.rules, context.problem.candidates
     if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
         # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
@@ -163,7 +111,7 @@ def _bound_child(
     point.gradient[:] = start.gradient
     subproblem = _subproblem(context, child, start.multipliers)
     subproblem, multipliers = lower_multipliers(
-        context, subproblem, point.gradient, start.multipliers, node.bound, target, stopping
+        worker, subproblem, point.gradient, start.multipliers, node.bound
     )
     if not place(
         model, subproblem, point, start.vertices.astype(np.int64), start.shares, start.temperature, False
@@ -171,25 +119,24 @@ def _bound_child(
         # The child has no structure; any dual weights prove that.
         out.leaf(number, node.weights)
         return np.inf
-    found = incumbents.climb_from_answer
-    if not tighten(model, subproblem, point, node.bound, target, stopping=stopping, found=found):
+    if not tighten(worker, subproblem, node.bound):
         return None
-    if point.state.bound > target():
-        bound = float(point.state.bound)
+    bound = float(point.state.bound)
+    if bound > worker.target:
         before = subproblem
         subproblem, multipliers = lower_multipliers(
-            context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
+            worker, subproblem, point.gradient.copy(), multipliers, bound
         )
         if subproblem is not before:
             evaluate_compiled(model, subproblem, point, False)
-    bound = float(point.state.bound)
+            bound = float(point.state.bound)
     gain = node.bound - bound
     out.steps += int(point.state.steps)
     child_weights = weights = _weights(context, point, multipliers)
     if bound > node.bound:
         bound, weights = node.bound, node.weights
     # The cutoff is read once: with a later, higher one, fixing could leave a variable without parent sets.
-    cutoff = incumbents.cutoff
+    cutoff = worker.incumbents.cutoff
     if context.reduce and bound >= fixing_threshold(cutoff, model.score_error):
         # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
         gone = fixable(model, subproblem, point, cutoff)
@@ -203,7 +150,7 @@ def _bound_child(
             out.leaf(number, weights)
             out.open.append(opened)
             return gain
-        bound, weights = only_structure(context, child, point, incumbents)
+        bound, weights = only_structure(context, child, point, worker.incumbents)
     out.prune(number, child, bound, weights)
     return gain
 
@@ -219,22 +166,7 @@ def open_node(
 ) -> Node | None:
     """Return an open node, or None if at most one choice of parent sets is allowed.
 
-    Parameters
-    ----------
-    context : Context
-        The data and options of the search.
-    number : int
-        The node's number.
-    restriction : Restriction
-        The node's structures.
-    point : Point
-        The point at which the node's steps ended.
-    multipliers : float64 array, shape (R,)
-        The multipliers of the node.
-    bound : float
-        The node's bound.
-    weights : DualWeights or None
-        The dual weights that prove the bound.
+    The node's steps ended at the point. The multipliers have shape (R,); the dual weights prove the bound.
     """
     left = np.add.reduceat(restriction.allowed, context.model.oracle.offsets[:-1], dtype=np.int64)
     if left.max() <= 1:

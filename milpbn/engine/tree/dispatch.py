@@ -11,10 +11,10 @@ import threading
 from dataclasses import dataclass
 from typing import Protocol
 
-from milpbn.engine.dual.point import empty_point
-from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.bounding import Context, Worker
 from milpbn.engine.tree.expansion import Expansion, NodeTask, expand
 from milpbn.engine.tree.primal import PrimalHeuristic
+from milpbn.util.budget import Budget
 
 
 class TreeSearch(Protocol):
@@ -24,6 +24,8 @@ class TreeSearch(Protocol):
     context: Context
     #: The incumbent; `offer` takes a structure that was found elsewhere.
     primal: PrimalHeuristic
+    #: Says whether the search has to stop.
+    budget: Budget
 
     def hand_out(self, *, wait: bool) -> NodeTask | None:
         """Return the node to expand next, which stays open until its expansion is taken back.
@@ -45,9 +47,6 @@ class TreeSearch(Protocol):
     def fail(self, task: NodeTask | None, error: BaseException) -> None:
         """Stop the search because of an error; the node stays open."""
 
-    def stopping(self) -> bool:
-        """Whether the search has to stop now."""
-
 
 class Dispatcher(Protocol):
     """What lets the nodes of a tree search be expanded."""
@@ -60,10 +59,7 @@ class Dispatcher(Protocol):
 class ThreadDispatcher:
     """Threads of this process, one of them the caller's; they share the incumbent.
 
-    Attributes
-    ----------
-    threads : int
-        Number of threads. With one, a search can be repeated to the last digit.
+    With one thread, a search can be repeated to the last digit.
     """
 
     threads: int = 1
@@ -85,9 +81,9 @@ def _expand_nodes(search: TreeSearch) -> None:
     """Expand one node after another in this thread."""
     task: NodeTask | None = None
     try:
-        point = empty_point(search.context.model)
+        worker = Worker(search.context, search.primal, search.budget)
         while (task := search.hand_out(wait=True)) is not None:
-            search.take_back(task, expand(search.context, task, point, search.primal, search.stopping))
+            search.take_back(task, expand(worker, task))
             task = None  # it is closed, and must not be opened again by an error in the next `hand_out`
     except BaseException as error:
         search.fail(task, error)

@@ -5,22 +5,14 @@ An expansion changes nothing of the search. It returns an `Expansion`, which the
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from milpbn.engine.dual.point import Point
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
-from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.bounding import Context, Incumbents, Worker
 from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Gain, PseudoCosts, product_of_gains
-from milpbn.engine.tree.children import (
-    BoundedNodes,
-    Incumbents,
-    bound_children,
-    only_structure,
-    open_node,
-)
+from milpbn.engine.tree.children import BoundedNodes, bound_children, only_structure, open_node
 from milpbn.engine.tree.node import Node, Restriction
 from milpbn.engine.tuning import TUNING
 
@@ -32,8 +24,6 @@ class NodeTask(NamedTuple):
 
     Attributes
     ----------
-    node : Node
-        The node.
     numbers : pair of int
         Numbers of the child in which the decision holds, and of the other child.
     costs : PseudoCosts
@@ -116,50 +106,30 @@ def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Bounded
     return out
 
 
-def expand(
-    context: Context,
-    task: NodeTask,
-    point: Point,
-    incumbents: Incumbents,
-    stopping: Callable[[], bool],
-) -> Expansion | None:
-    """Choose a decision, and branch a node on it.
+def expand(worker: Worker, task: NodeTask) -> Expansion | None:
+    """Choose a decision, and branch a node on it; return None if told to stop, which leaves the node open.
 
     The best decisions by pseudo-costs that lack observations are probed: both children are bounded as if the node were
     branched on the decision. The children of the probe with the best gains are kept, unless a decision with
     observations promises more. Probes that are discarded leave nothing but their gains.
-
-    Parameters
-    ----------
-    context : Context
-        The data and options of the search.
-    task : NodeTask
-        The node, and what ranks its decisions; not changed.
-    point : Point
-        Working memory; overwritten.
-    incumbents : Incumbents
-        The holder of the incumbent, which may improve at any time.
-    stopping : callable
-        Asked often whether to stop.
-
-    Returns
-    -------
-    Expansion or None
-        None if told to stop; the node is then still open.
     """
     node, start = task.node, task.node.start
-
-    def attempt(candidate: Candidate) -> BoundedNodes | None:
-        return bound_children(
-            context, node, candidate.decision, candidate.share, task.numbers, point, incumbents, stopping
-        )
-
-    rule = BranchingRule(context.model.oracle, task.costs)
-    allowed = node.restriction(len(context.model.linear)).allowed
+    model = worker.context.model
+    rule = BranchingRule(model.oracle, task.costs)
+    allowed = node.restriction(len(model.linear)).allowed
     candidates = rule.candidates(start.vertices, start.shares, allowed, _TREE.probed_decisions)
     best, best_score, taken = candidates[0], -1.0, None
     gains: list[Gain] = []
     steps = 0
+
+    def attempt(candidate: Candidate) -> BoundedNodes | None:
+        nonlocal gains, steps
+        out = bound_children(worker, node, candidate.decision, candidate.share, task.numbers)
+        if out is not None:
+            gains += out.gains
+            steps += out.steps
+        return out
+
     for candidate in candidates:
         score = candidate.score
         probe: BoundedNodes | None = None
@@ -168,10 +138,7 @@ def expand(
             probe = attempt(candidate)
             if probe is None:
                 return None
-            gains += probe.gains
-            steps += probe.steps
-            target = pruning_threshold(incumbents.cutoff, context.model.score_error)
-            score = product_of_gains(probe.gains, node.bound - target)
+            score = product_of_gains(probe.gains, node.bound - worker.target)
             if len(probe.open) < 2:
                 # No other decision leaves fewer open nodes at the price of what is bounded already.
                 best, taken = candidate, probe
@@ -182,6 +149,4 @@ def expand(
         taken = attempt(best)
         if taken is None:
             return None
-        gains += taken.gains
-        steps += taken.steps
     return Expansion(taken, gains, steps, steps - taken.steps)

@@ -115,9 +115,7 @@ class Node:
     packed : uint8 array, shape (ceil(P / 8),)
         The allowed parent sets, as bits.
     edges : tuple of pairs of int
-        The forced edges.
-    start : DualPoint
-        The point from which the steps at the children start.
+        The forced edges, as in `Restriction`.
     weights : DualWeights or None
         The dual weights that prove the bound; None if no proof is wanted.
     """

@@ -20,25 +20,34 @@ from milpbn.network.structure import Structure
 from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
-class PrimalMark(NamedTuple):
-    """The state of a primal heuristic at one moment; `PrimalHeuristic.mark` makes it.
+class PrimalState(NamedTuple):
+    """The incumbent, and what decides about the next climbs.
 
     Attributes
     ----------
-    structure, value, here, climbs, next_climb, pause, passes
-        As in the heuristic.
-    climbed : int
+    structure, value
+        The incumbent and its score.
+    base, base_value
+        The structure that the next climb near the incumbent perturbs, and its score.
+    climbs : int
+        Number of climbs near the incumbent.
+    next_climb, pause : float
+        The branching at which the next of them may come, and the pause after it, in branchings.
+    passes : int
+        Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
+    answers : int
         Number of the oracle's answers from which a climb had begun.
     """
 
     structure: Structure
     value: float
-    here: tuple[Structure, float]
-    climbs: int
-    next_climb: float
-    pause: float
-    passes: int
-    climbed: int
+    base: Structure
+    base_value: float
+    climbs: int = 0
+    next_climb: float = 0.0
+    pause: float = 1.0
+    passes: int = 0
+    answers: int = 0
 
 
 class PrimalHeuristic:
@@ -47,11 +56,11 @@ class PrimalHeuristic:
     Parameters
     ----------
     root : Root
-        The whole problem, bounded.
+        The whole problem, bounded. Its pool has the K best structures; with K = 1 the incumbent.
     best : Structure
         The first incumbent.
     events : Events
-        Receives better structures; may stop climbs.
+        Receives better structures; its budget may stop climbs.
     lock : context manager
         A reentrant lock, held while attributes change.
     random_state : int
@@ -59,15 +68,6 @@ class PrimalHeuristic:
     saved : SavedArrays, optional
         What `state` returned in an earlier search, from which this one goes on. `best` is then not used. Raises
         UnfitError if it is not the state of a search on this problem.
-
-    Attributes
-    ----------
-    structure : Structure
-        The incumbent.
-    value : float
-        The score of the incumbent.
-    pool : Pool
-        The K best structures; with K = 1 the incumbent.
     """
 
     def __init__(
@@ -79,27 +79,34 @@ class PrimalHeuristic:
         random_state: int,
         saved: SavedArrays | None = None,
     ) -> None:
-        self.root, self.problem = root, root.problem
-        self.structure, self.value = best, root.value(best)
-        self.pool = root.pool
+        self.root, self.problem, self.pool = root, root.problem, root.pool
         self.random_state = random_state
         self._events, self._lock = events, lock
         #: The oracle's answers from which a climb has begun, in this order.
         self._climbed: dict[bytes, None] = {}
-        self._climbs = 0
-        #: The branching at which the next climb near the incumbent may come, and the pause after it.
-        self._next_climb, self._pause = 0.0, 1.0
-        #: Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
-        self._passes = 0
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
-        # The structure that the next climb near the incumbent perturbs, and its score.
-        self._here = best, self.value
+        value = root.value(best)
+        self._state = PrimalState(best, value, best, value)
         if saved is None:
-            self._list(best, self.value)
+            self._list(best, value)
         else:
             self._restore(saved)
+
+    @property
+    def structure(self) -> Structure:
+        """The incumbent."""
+        return self._state.structure
+
+    @property
+    def value(self) -> float:
+        """The score of the incumbent."""
+        return self._state.value
+
+    def _set(self, **values: Any) -> None:
+        """Change some attributes of the state; the lock must be held."""
+        self._state = self._state._replace(**values)
 
     @property
     def cutoff(self) -> float:
@@ -118,9 +125,8 @@ class PrimalHeuristic:
             if value > self.value:
                 best = self._events.offer(structure)
                 # At a moment that the clock decides, the run may prefer another structure of a list to this one.
-                self.structure = best if self.pool.size == 1 else structure
-                self.value = value
-                self._here = self.structure, value
+                kept = best if self.pool.size == 1 else structure
+                self._set(structure=kept, value=value, base=kept, base_value=value)
 
     def _list(self, structure: Structure, value: float) -> None:
         """List a structure."""
@@ -140,7 +146,7 @@ class PrimalHeuristic:
             self.problem,
             lambda found: score_of(self.root.model, found, logits, False),
             TUNING.primal.explored,
-            self._events.stopping,
+            self._events.budget,
             parallel=False,
         )
         if explored:
@@ -170,66 +176,53 @@ class PrimalHeuristic:
             return
         search = LocalSearch(self.problem, structure, parallel=False)
         rng = np.random.default_rng([self.random_state, n_climbed])
-        value = search.climb(rng, self._events.stopping)
+        value = search.climb(rng, self._events.budget.over)
         self.offer(search.structure, value)
 
     def climb_near_incumbent(self, branchings: int, steps: int) -> None:
         """Climb from near the incumbent if the pause is over and such climbs took only a small part of the work.
 
-        Work is counted, not timed, so that searches on one thread can be repeated.
-
-        Parameters
-        ----------
-        branchings, steps : int
-            Numbers of branchings and of steps in the tree so far.
+        Work is counted, not timed, so that searches on one thread can be repeated: by the numbers of branchings and of
+        steps in the tree so far.
         """
         tuned = TUNING.primal
         with self._lock:
-            rare = self._pause >= tuned.longest_pause
-            if branchings < self._next_climb or (rare and self._passes > tuned.passes * steps):
+            now = self._state
+            rare = now.pause >= tuned.longest_pause
+            if branchings < now.next_climb or (rare and now.passes > tuned.passes * steps):
                 return
-            self._next_climb = branchings + self._pause
-            self._climbs += 1
-            rng = np.random.default_rng([self.random_state, 1, self._climbs])
-            start = self._here[0]
-        search = LocalSearch(self.problem, start, parallel=False)
+            self._set(next_climb=branchings + now.pause, climbs=now.climbs + 1)
+            rng = np.random.default_rng([self.random_state, 1, now.climbs + 1])
+        search = LocalSearch(self.problem, now.base, parallel=False)
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
-        value = search.climb(rng, self._events.stopping)
+        value = search.climb(rng, self._events.budget.over)
         with self._lock:
-            if value >= self._here[1] - self._stray * rng.exponential():
-                self._here = search.structure, value
-            if self._here[1] < self.value - tuned.return_after * self._stray:
-                self._here = self.structure, self.value
+            if value >= self._state.base_value - self._stray * rng.exponential():
+                self._set(base=search.structure, base_value=value)
+            if self._state.base_value < self.value - tuned.return_after * self._stray:
+                self._set(base=self.structure, base_value=self.value)
             if value > self.value + CLIMBS.least_gain:
-                self._pause = 1.0
+                self._set(pause=1.0)
                 self.offer(search.structure, value)
             else:
-                self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
-                self._passes += search.passes if rare else 0
+                now = self._state
+                pause = min(tuned.longest_pause, now.pause * tuned.pause_growth)
+                self._set(pause=pause, passes=now.passes + (search.passes if rare else 0))
 
-    def mark(self) -> PrimalMark:
+    def mark(self) -> PrimalState:
         """Return the state of this moment."""
         with self._lock:
-            return PrimalMark(
-                self.structure,
-                self.value,
-                self._here,
-                self._climbs,
-                self._next_climb,
-                self._pause,
-                self._passes,
-                len(self._climbed),
-            )
+            return self._state._replace(answers=len(self._climbed))
 
-    def state(self, mark: PrimalMark) -> dict[str, NDArray[Any]]:
+    def state(self, mark: PrimalState) -> dict[str, NDArray[Any]]:
         """Return the state of an earlier moment as arrays."""
         with self._lock:
-            climbed = list(islice(self._climbed, mark.climbed))
+            climbed = list(islice(self._climbed, mark.answers))
         return {
             "structure": _arcs(mark.structure),
+            "here": _arcs(mark.base),
             "value": number(mark.value),
-            "here": _arcs(mark.here[0]),
-            "here_value": number(mark.here[1]),
+            "here_value": number(mark.base_value),
             "climbs": count(mark.climbs),
             "next_climb": number(mark.next_climb),
             "pause": number(mark.pause),
@@ -240,11 +233,17 @@ class PrimalHeuristic:
     def _restore(self, saved: SavedArrays) -> None:
         """Take the state that `state` returned."""
         names = self.problem.candidates.names
-        self.structure, self.value = _structure(names, saved, "structure"), saved.number("value")
-        self._here = _structure(names, saved, "here"), saved.number("here_value")
-        self._climbs, self._passes = saved.count("climbs"), saved.count("passes")
-        self._next_climb, self._pause = saved.number("next_climb"), saved.number("pause")
         self._climbed = dict.fromkeys(saved_choices(saved, "climbed", self.problem))
+        self._state = PrimalState(
+            structure=_structure(names, saved, "structure"),
+            value=saved.number("value"),
+            base=_structure(names, saved, "here"),
+            base_value=saved.number("here_value"),
+            climbs=saved.count("climbs"),
+            next_climb=saved.number("next_climb"),
+            pause=saved.number("pause"),
+            passes=saved.count("passes"),
+        )
 
 
 def _arcs(structure: Structure) -> NDArray[np.bool_]:

@@ -17,17 +17,8 @@ from milpbn.util.saved_arrays import SavedArrays, number
 class ProofBook:
     """The bounds of the pruned nodes, the arcs that all optima share, and the proof if a certificate is wanted.
 
-    Parameters
-    ----------
-    root : Root
-        The root. Its pool receives the bounds of nodes with a single structure, its proof all that is recorded.
-
-    Attributes
-    ----------
-    bound : float
-        The largest bound of all pruned nodes with more than one choice of parent sets.
-    optima : Optima
-        The arcs that all optima share.
+    The root's pool receives the bounds of nodes with a single structure, and its proof all that is recorded. `bound` is
+    the largest bound of all pruned nodes with more than one choice of parent sets.
     """
 
     def __init__(self, root: Root) -> None:
@@ -48,14 +39,7 @@ class ProofBook:
     def record(self, number: int, nodes: BoundedNodes, incumbent: float) -> None:
         """Record how a node was closed: by a decision and what bounds both children, or by pruning it.
 
-        Parameters
-        ----------
-        number : int
-            Number of the node.
-        nodes : BoundedNodes
-            Its children; without a decision the node itself.
-        incumbent : float
-            Score of the incumbent, which never falls between calls.
+        `nodes` are its children; without a decision it is the node itself. The incumbent's score never falls.
         """
         proof, pool = self._root.proof, self._root.pool
         if proof is not None and nodes.decision is not None:

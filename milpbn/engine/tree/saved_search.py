@@ -38,10 +38,8 @@ class SearchState:
         The open nodes. A node that was being expanded is one of them.
     proof : Proof or None
         The proof, if a certificate is wanted.
-    bound : float
-        Upper bound on the score of every structure.
-    count : int
-        Number of nodes so far.
+    bound, count
+        Upper bound on the score of every structure, and number of nodes so far.
     """
 
     parts: Mapping[str, NDArray[Any]]
@@ -68,11 +66,10 @@ def _node_arrays(nodes: Sequence[Node]) -> dict[str, Callable[[], NDArray[Any]]]
     """Return functions that make the arrays of nodes; their proof has the dual weights."""
 
     def joined(dtype: type, of: Callable[[Node], Any]) -> Callable[[], NDArray[Any]]:
-        # The first array gives the shape of the others if there are no nodes.
         return lambda: np.array([of(node) for node in nodes], dtype=dtype)
 
     def pieces(dtype: type, of: Callable[[Node], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
-        return lambda: np.concatenate([np.empty((0, *of(nodes[0]).shape[1:]), dtype), *map(of, nodes)])
+        return lambda: np.concatenate([of(node) for node in nodes], dtype=dtype)
 
     if not nodes:
         return {NODE + "number": joined(np.int64, lambda node: node.number)}
@@ -99,10 +96,6 @@ def restored_nodes(
 
     Parameters
     ----------
-    saved : SavedArrays
-        The arrays of the nodes.
-    candidates : Candidates
-        Parent sets.
     n_rows : int
         Number of inequalities with multipliers.
     leaves : mapping from int to DualWeights, or None

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from milpbn.engine.events import Events
 from milpbn.engine.pool import PoolMark
 from milpbn.engine.root import Root
-from milpbn.engine.saved_root import root_state
 from milpbn.engine.thresholds import pruning_threshold
 from milpbn.engine.tree.bounding import Context
 from milpbn.engine.tree.branching_rule import BranchingRule
@@ -17,11 +16,12 @@ from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
 from milpbn.engine.tree.expansion import Effort, Expansion, NodeTask, expand_root
 from milpbn.engine.tree.frontier import Frontier
 from milpbn.engine.tree.node import Node
-from milpbn.engine.tree.primal import PrimalHeuristic, PrimalMark
+from milpbn.engine.tree.primal import PrimalHeuristic, PrimalState
 from milpbn.engine.tree.proof_book import ProofBook
 from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 from milpbn.util.saved_arrays import SavedArrays, count
 
 #: Seconds to wait for the lock before `BranchAndBound.state` gives up; a search for the K best may hold it for long.
@@ -32,7 +32,7 @@ class _Mark(NamedTuple):
     """What an expansion changes before it ends."""
 
     children: int
-    primal: PrimalMark
+    primal: PrimalState
     pool: PoolMark
 
 
@@ -47,8 +47,8 @@ class BranchAndBound:
     best : Structure
         The incumbent.
     events : Events
-        Receives better structures, smaller bounds and the number of nodes; is asked after every burst of steps whether
-        to stop.
+        Receives better structures, smaller bounds and the number of nodes; its budget is asked after every burst of
+        steps.
     dispatcher : Dispatcher, optional
         Lets the nodes be expanded; by default this thread.
     random_state : int
@@ -59,7 +59,7 @@ class BranchAndBound:
         Bytes that open nodes and the proof may take. Beyond them the search becomes depth-first.
     saved : SavedArrays or None
         What `SearchState.arrays` returned in an earlier search, from which this one goes on. Root, pool and proof are
-        those of that search (`restore_root`, `Pool.restore`, `Proof.restored`). Raises UnfitError if it is not the
+        those of that search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raises UnfitError if it is not the
         state of a search on this problem.
     """
 
@@ -85,6 +85,9 @@ class BranchAndBound:
         )
         self.rule = BranchingRule(root.model.oracle)
         self._frontier, self._book = Frontier(), ProofBook(root)
+        #: Says whether the search has to stop, by request or because the proof is full.
+        self.budget = Budget(whole=events.budget)
+        self.budget.reached = lambda: self._book.full
         self._effort = Effort(root.problem.data.n_samples * len(root.model.linear) <= TUNING.tree.probed_work)
         #: Number of nodes so far, without the root.
         self._n_children = 0
@@ -152,9 +155,9 @@ class BranchAndBound:
         """Take a node from the frontier; None if there is none or the search has to stop."""
         while wait and self._failure is None and not self._frontier and self._frontier.n_taken:
             self._lock.wait(0.1)
-            if self.stopping():
+            if self.budget.over():
                 break
-        if self._failure is not None or self.stopping():
+        if self._failure is not None or self.budget.over():
             if self._stopped is None and not self._frontier.n_taken:
                 # The last report, which follows, may change the order of the nodes.
                 self._stopped = self._state()
@@ -175,7 +178,7 @@ class BranchAndBound:
         self.primal.climb_near_incumbent(task.numbers[1] // 2, task.steps)
         self.primal.explore_list()
         with self._lock:
-            if self._mark is not None and self.stopping():
+            if self._mark is not None and self.budget.over():
                 # Climbs and multipliers may have been cut short. Without the stop, they would not have been.
                 self._stopped = self._state()
             self._mark = None
@@ -216,10 +219,6 @@ class BranchAndBound:
         self.events.bound(bound)
         self.events.nodes(self._n_children + 1)
 
-    def stopping(self) -> bool:
-        """Return whether the search has to stop, by request or because the proof is full."""
-        return self.events.stopping() or self._book.full
-
     def _bytes(self) -> float:
         """Return the bytes that open nodes and the proof take in memory."""
         return self._frontier.nbytes + self._book.nbytes
@@ -250,7 +249,7 @@ class BranchAndBound:
             "discarded": count(self._effort.discarded),
         }
         parts = {
-            "root.": root_state(self.root),
+            "root.": self.root.state(),
             "pool.": self.root.pool.state(mark.pool),
             "frontier.": self._frontier.state(),
             "rule.": self.rule.state(),

@@ -54,7 +54,7 @@ class MilpEngine(Engine):
         formulation = formulate(shifted, settings.acyclicity, reduce=settings.reduce)
         events.formulated(shared, formulation.span)
         seconds = time.monotonic() - begun
-        if events.stopping():
+        if events.budget.over():
             return Outcome(model_seconds=seconds)
         stages.enter(self.name)
         structure = start.structure
@@ -140,4 +140,4 @@ class Points:
 
     def stopping(self) -> bool:
         """Whether to stop: because the search has to, or after an error."""
-        return self.error is not None or self._events.stopping()
+        return self.error is not None or self._events.budget.over()

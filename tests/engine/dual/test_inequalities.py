@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import all_choices, optimum, oracle_tuning, random_data
+from running import all_choices, heaviest, optimum, oracle_tuning, random_data, whole_node
 from scipy.optimize import linprog
 
 from milpbn import solve
@@ -15,7 +15,7 @@ from milpbn.certificate.records import CLUSTER, Inequalities
 from milpbn.certificate.verify.check import verify
 from milpbn.certificate.verify.space import space_of
 from milpbn.certificate.verify.tree import Rows
-from milpbn.engine.dual.frank_wolfe import take_compiled_steps, take_steps
+from milpbn.engine.dual.frank_wolfe import Goal, take_compiled_steps, take_steps
 from milpbn.engine.dual.inequalities import add_row, add_terms, child_limits, lower, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
 from milpbn.engine.dual.point import Model, empty_point, evaluate, place
@@ -27,6 +27,7 @@ from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 
 LIMITS = Constraints(max_children={"X1": 1, "X2": 0, "C": 2})
 KINDS = {BRANCHINGS: Score(p=0.9), ORDERS: Score(p=0.9, max_parents=3), RELAXED: Score(p=0.9, max_parents=3)}
@@ -118,18 +119,14 @@ def test_any_multipliers_give_a_bound(kind: int, request: pytest.FixtureRequest)
         rows = every_row(candidates, child_limits(candidates, problem.rules))
         for scale in (0.0, 0.1, 1.0, 1e6):
             multipliers = scale * rng.exponential(size=len(rows.limit)) * (rng.random(len(rows.limit)) < 0.2)
-            every, edges = (
-                np.ones(candidates.n_sets, dtype=bool),
-                np.zeros((model.oracle.n,) * 2, dtype=np.int64),
-            )
-            node = subproblem_of(model, rows, multipliers, every, edges, 0)
+            node = subproblem_of(model, rows, multipliers, *whole_node(model.oracle, model.linear)[:3])
             a, b = matrix_of(candidates, rows)
             np.testing.assert_allclose(node.linear, model.linear + multipliers @ a, atol=1e-9 * scale)
             assert node.constant == pytest.approx(-multipliers @ b, abs=1e-9 * scale)
             point = empty_point(model)
             assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
             steps = take_steps if seed % 2 else take_compiled_steps
-            steps(model, node, point, -np.inf, 0.0, -np.inf, 60, True, False)
+            steps(model, node, point, Goal(-np.inf, 0.0, -np.inf), 60, True, False)
             assert point.state.bound >= best
             eta = np.zeros(candidates.n_sets)
             np.add.at(eta, point.vertices[: point.state.vertices], point.shares[: point.state.vertices, None])
@@ -153,17 +150,13 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
         P, V = candidates.n_sets, candidates.n_variables
         weights = rng.normal(size=P) * 10.0 ** rng.integers(-2, 3)
         known = child_limits(candidates, problem.rules)
-        every = np.ones(P, dtype=bool)
-        edges = np.zeros((oracle.n, oracle.n), dtype=np.int64)
-        choice = np.empty(V, dtype=np.int64)
+        space, choice = whole_node(oracle, weights)[:3], np.empty(V, dtype=np.int64)
         rows, multipliers = best_multipliers(
-            oracle, candidates, known, weights, every, problem.choice(obeying(problem)), lambda: False
+            oracle, candidates, known, weights, space[0], problem.choice(obeying(problem)), Budget()
         )
         assert (rows.limit == CLUSTER).any() <= (kind == RELAXED)
         priced = weights.copy()
-        constant = add_terms(oracle, rows, multipliers, priced)
-        _, most, _ = heaviest_structure(oracle, priced, every, edges, 0, choice)
-        bound = constant + most
+        bound = add_terms(oracle, rows, multipliers, priced) + heaviest(oracle, priced)
         a, b = matrix_of(candidates, every_row(candidates, known))
         solved = linprog(
             -weights, -a, -b, np.equal.outer(np.arange(V), candidates.variable).astype(float), np.ones(V)
@@ -173,28 +166,19 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
             assert bound == pytest.approx(-solved.fun, abs=1e-6 * scale)
         else:
             assert bound <= -solved.fun + 1e-6 * scale
-        _, free, _ = heaviest_structure(oracle, weights, every, edges, 0, choice)
-        better += bound < free - 1e-3 * scale
+        better += bound < heaviest(oracle, weights) - 1e-3 * scale
         # Descent from other multipliers, one at a time.
         start = multipliers * rng.uniform(0, 2, len(multipliers))
         here, active = weights.copy(), np.arange(0, len(start), 1 + seed % 2)
-        first = (
-            add_terms(oracle, rows, start, here)
-            + heaviest_structure(oracle, here, every, edges, 0, choice)[1]
-        )
+        first = add_terms(oracle, rows, start, here) + heaviest(oracle, here)
         moved = start.copy()
-        fallen = sum(
-            lower(oracle, rows, here, every, edges, 0, moved, active, np.inf, choice) for _ in range(3)
-        )
+        fallen = sum(lower(oracle, rows, here, *space, moved, active, np.inf, choice) for _ in range(3))
         assert (fallen > 0) == (moved != start).any()
         assert moved.min(initial=0.0) >= 0
         frozen = np.setdiff1d(np.arange(len(start)), active)
         np.testing.assert_array_equal(moved[frozen], start[frozen])
         again = weights.copy()
-        value = (
-            add_terms(oracle, rows, moved, again)
-            + heaviest_structure(oracle, again, every, edges, 0, choice)[1]
-        )
+        value = add_terms(oracle, rows, moved, again) + heaviest(oracle, again)
         np.testing.assert_allclose(here, again, atol=1e-9 * scale)
         assert value == pytest.approx(first - fallen, abs=1e-9 * scale)
         assert kind != RELAXED or value >= bound - 1e-6 * scale
@@ -210,21 +194,19 @@ def test_one_multiplier_goes_to_its_minimum() -> None:
         oracle, P = model.oracle, problem.candidates.n_sets
         rows = child_limits(problem.candidates, problem.rules)
         weights = rng.normal(size=P)
-        every, edges = np.ones(P, dtype=bool), np.zeros((oracle.n, oracle.n), dtype=np.int64)
-        choice = np.empty(problem.candidates.n_variables, dtype=np.int64)
+        space, choice = whole_node(oracle, weights)[:3], np.empty(problem.candidates.n_variables, np.int64)
 
-        def at(multiplier: float, weights=weights, model=model, rows=rows, every=every, edges=edges) -> float:
+        def at(multiplier: float, weights=weights, oracle=oracle, rows=rows) -> float:
             out = weights.copy()
-            constant = add_terms(model.oracle, rows, np.array([multiplier]), out)
-            choice = np.empty(len(model.oracle.offsets) - 1, dtype=np.int64)
-            return constant + heaviest_structure(model.oracle, out, every, edges, 0, choice)[1]
+            constant = add_terms(oracle, rows, np.array([multiplier]), out)
+            return constant + heaviest(oracle, out)
 
         least = min(at(x) for x in np.linspace(0, 6, 1201))
         for start in (0.0, 3.0):
             multipliers = np.array([start])
             here = weights.copy()
             add_terms(oracle, rows, multipliers, here)
-            lower(oracle, rows, here, every, edges, 0, multipliers, np.array([0]), np.inf, choice)
+            lower(oracle, rows, here, *space, multipliers, np.array([0]), np.inf, choice)
             assert at(multipliers[0]) <= least + 1e-9
             moved += multipliers[0] != start
     assert moved > 15
@@ -291,13 +273,14 @@ def test_descent_ends_where_no_structure_is_left(relaxed: None) -> None:
     V = candidates.n_variables
     rows = Inequalities(np.array([[i < 2 for i in range(V)]]), np.array([CLUSTER]))
     weights = np.random.default_rng(0).normal(size=candidates.n_sets)
-    edges, choice = np.zeros((oracle.n, oracle.n), dtype=np.int64), np.empty(V, dtype=np.int64)
-    first = heaviest_structure(oracle, weights, allowed, edges, 0, choice)[1]
+    space = whole_node(oracle, weights)._replace(allowed=allowed)[:3]
+    choice = np.empty(V, dtype=np.int64)
+    first = heaviest_structure(oracle, weights, *space, choice)[1]
     multipliers = np.zeros(1)
-    fallen = lower(oracle, rows, weights, allowed, edges, 0, multipliers, np.array([0]), 50.0, choice)
+    fallen = lower(oracle, rows, weights, *space, multipliers, np.array([0]), 50.0, choice)
     assert 50.0 <= fallen <= 250.0
     assert fallen == pytest.approx(multipliers[0])
-    last = heaviest_structure(oracle, weights, allowed, edges, 0, choice)[1] - multipliers[0]
+    last = heaviest_structure(oracle, weights, *space, choice)[1] - multipliers[0]
     assert last == pytest.approx(first - fallen)
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from running import random_data
+from running import FixedIncumbent, random_data, whole_node
 
-from milpbn.engine.dual.point import Subproblem, empty_point, place
+from milpbn.engine.dual.inequalities import child_limits
+from milpbn.engine.dual.point import empty_point, place
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.root import model_of
-from milpbn.engine.tree.bounding import _promising, _warmer, tighten
+from milpbn.engine.tree.bounding import Context, Worker, _promising, _warmer, tighten
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 
 
 @pytest.mark.parametrize("max_parents", [2, 3])
@@ -23,9 +25,7 @@ def test_the_heaviest_structure_is_promising(seed, max_parents):
     problem = build_problem(data, Score(max_parents=max_parents), for_milp=False)
     assert len(problem.candidates.sets[-1]) > 20
     model = model_of(problem)
-    n = model.oracle.n
-    every = np.ones(problem.candidates.n_sets, dtype=bool)
-    node = Subproblem(every, np.zeros((n, n), dtype=np.int64), 0, model.linear, 0.0)
+    node = whole_node(model.oracle, model.linear)
     point = empty_point(model)
     rng = np.random.default_rng(seed)
     choice = np.empty(data.n_variables, dtype=np.int64)
@@ -47,19 +47,19 @@ def test_left_out_samples_and_parent_sets_do_not_weaken_the_bound(score):
     for seed in range(4):
         problem = build_problem(random_data(seed, n_features=5, n_samples=200), score, for_milp=False)
         model = model_of(problem)
-        n = model.oracle.n
-        node = Subproblem(
-            np.ones(len(model.linear), dtype=bool), np.zeros((n, n), dtype=np.int64), 0, model.linear, 0.0
+        node = whole_node(model.oracle, model.linear)
+        context = Context(
+            problem, model, child_limits(problem.candidates, problem.rules), np.empty(0), True, False
         )
-        point = empty_point(model)
         target = problem.rescore(Structure.naive_bayes(problem.candidates.names))
+        worker = Worker(context, FixedIncumbent(target), Budget())
+        point = worker.point
         bounds = [target + 1e4]
         for temperature in (0.3, 1e-3) * 4:
             point.gradient[:] = np.random.default_rng(seed).normal(size=len(model.linear))
-            nowhere = np.empty((0, n + 1), dtype=np.int64)
+            nowhere = np.empty((0, len(model.oracle.offsets) - 1), dtype=np.int64)
             assert place(model, node, point, nowhere, np.empty(0), temperature, False)
-            told = {"stopping": lambda: False, "found": lambda _: None}
-            assert tighten(model, node, point, bounds[-1], lambda least=target: least, **told)
+            assert tighten(worker, node, bounds[-1])
             bounds.append(float(point.state.bound))
         assert min(bounds) > target
         # A hundredth of the distance to the target may be left; a fifth of what the last run left is less.

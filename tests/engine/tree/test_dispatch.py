@@ -13,10 +13,10 @@ from running import optimum, random_data
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.verify.check import verify
-from milpbn.engine.dual.point import Point, empty_point, score_of
+from milpbn.engine.dual.point import Point, score_of
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
-from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.bounding import Context, Worker
 from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher, TreeSearch
 from milpbn.engine.tree.expansion import NodeTask, expand
 from milpbn.engine.tree.search import BranchAndBound
@@ -24,21 +24,22 @@ from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
+from milpbn.util.budget import Budget
 
 
-class Worker:
+class Machine:
     """What another machine has: the context that it was sent, and what it finds in one expansion."""
 
     def __init__(self, context: bytes) -> None:
         self.context: Context = pickle.loads(context)
-        self.point = empty_point(self.context.model)
+        self.worker = Worker(self.context, self, Budget())
         self.cutoff = -np.inf
         self.found: list[tuple[Structure, float]] = []
 
     def __call__(self, message: bytes) -> bytes:
         task, self.cutoff = pickle.loads(message)
         self.found = []
-        expansion = expand(self.context, task, self.point, self, lambda: False)
+        expansion = expand(self.worker, task)
         return pickle.dumps((expansion, self.found))
 
     def offer(self, structure: Structure, value: float) -> None:
@@ -61,7 +62,7 @@ class Apart:
         self.sent = 0
 
     def run(self, search: TreeSearch) -> None:
-        worker = Worker(pickle.dumps(search.context))
+        machine = Machine(pickle.dumps(search.context))
         out: deque[tuple[NodeTask, bytes]] = deque()
         while True:
             while len(out) < self.most and (task := search.hand_out(wait=False)) is not None:
@@ -73,7 +74,7 @@ class Apart:
             if self.sent % self.lost_every == 0:
                 search.take_back(task, None)
                 continue
-            expansion, found = pickle.loads(worker(message))
+            expansion, found = pickle.loads(machine(message))
             for structure, value in found:
                 search.primal.offer(structure, value)
             search.take_back(task, expansion)

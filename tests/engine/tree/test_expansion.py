@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import optimum, random_data
+from running import FixedIncumbent, optimum, random_data
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.verify.check import verify
-from milpbn.engine.dual.point import Point, empty_point
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree import branching_rule, expansion
+from milpbn.engine.tree.bounding import Worker
 from milpbn.engine.tree.branching_rule import BranchingRule, Gain, product_of_gains
 from milpbn.engine.tree.expansion import Expansion, NodeTask, expand, expand_root
 from milpbn.engine.tree.node import Node
@@ -23,6 +23,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
+from milpbn.util.budget import Budget
 
 
 def tune(monkeypatch: pytest.MonkeyPatch, **values) -> None:
@@ -45,23 +46,10 @@ def small_tree(seed: int = 0) -> tuple[BranchAndBound, Node]:
     return tree, node
 
 
-class Fixed:
-    """An incumbent that stays as it is, so that two expansions of a node can be compared."""
-
-    def __init__(self, cutoff: float) -> None:
-        self.cutoff = cutoff
-
-    def offer(self, structure: Structure, value: float) -> None:
-        assert value <= self.cutoff + 1e-9
-
-    def climb_from_answer(self, point: Point) -> None:
-        """Leave the point as it is."""
-
-
 def expanded(tree: BranchAndBound, node: Node, rule: BranchingRule, budget: float) -> Expansion:
-    point = empty_point(tree.root.model)
     task = NodeTask(node, (1, 2), rule.costs, budget, steps=0)
-    out = expand(tree.context, task, point, Fixed(tree.incumbent), lambda: False)
+    # With an incumbent that stays as it is, two expansions of a node can be compared.
+    out = expand(Worker(tree.context, FixedIncumbent(tree.incumbent), Budget()), task)
     assert out is not None
     return out
 

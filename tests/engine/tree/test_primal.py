@@ -29,13 +29,13 @@ def test_climbs_that_find_nothing_take_a_part_of_the_work_only(monkeypatch: pyte
     root = Root(problem, best)
     heuristic = PrimalHeuristic(root, best, EventLog(), threading.RLock(), 0)
     # No structure is better than this, so that every climb fails.
-    heuristic.value = root.value(best) + 1e3
+    heuristic._set(value=root.value(best) + 1e3)
 
     def climbs(branchings: range, steps: int) -> int:
-        before = heuristic._climbs
+        before = heuristic._state.climbs
         for branching in branchings:
             heuristic.climb_near_incumbent(branching, steps)
-        return heuristic._climbs - before
+        return heuristic._state.climbs - before
 
     # The pauses grow from 1 to 3 branchings; then comes one more climb, after which the passes are too many.
     first = climbs(range(100), 0)

@@ -7,7 +7,7 @@ import pytest
 
 from milpbn.network.structure import Structure
 from milpbn.solving.progress import structure_lines
-from milpbn.util.padding import columns_of, padded, right_aligned
+from milpbn.util.printing import columns_of, padded, right_aligned
 
 
 @pytest.mark.parametrize(
