@@ -118,7 +118,7 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
 
     The log-probabilities are the oracle's; they are summed along a depth-first search over the features.
     """
-    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0, False, "uniform")
+    problem = oracle._Problem(data, name, gamma=1.0)
     sets = oracle.candidate_sets(data.n_variables, 2, class_parents)
     terms = []
     for i, own in enumerate(sets):

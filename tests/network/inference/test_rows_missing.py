@@ -11,7 +11,6 @@ import pytest
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.errors import InputError
-from milpbn.learners.base import Control
 from milpbn.learners.generative.multinet import MultinetLearner
 from milpbn.network import Classifier, Cpt, PseudoClassifier, Structure, class_log_joint, evaluate
 from milpbn.network.inference import log_joint_of_rows, rows
@@ -121,7 +120,7 @@ def test_sums_of_a_pseudo_tan_are_over_its_own_tables(random_network) -> None:
 
 def test_multinets_sum_over_missing_features(make_data) -> None:
     data = make_data(3, samples=200)
-    model = MultinetLearner()._fit(data, Control()).predictor
+    model = MultinetLearner().fit(data).predictor
     codes = data.codes[:4].copy()
     codes[:, 1] = MISSING
     found = model.predict_log_joint(replace(data, codes=codes, weights=np.ones(4)))
