@@ -152,7 +152,8 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
 def pair(other: str, rounds: int) -> None:
     """Print the ratio of seconds per node, this installation over another one; the two run in turns."""
     code = (
-        "import runpy, sys, json; m = runpy.run_path(sys.argv[1]); m['run'](m['CASES'][sys.argv[2]]);"
+        "import os, runpy, sys, json; sys.path.append(os.path.dirname(sys.argv[1]));"  # has benchmarks/common.py
+        "m = runpy.run_path(sys.argv[1]); m['run'](m['CASES'][sys.argv[2]]);"
         "print(json.dumps(m['run'](m['CASES'][sys.argv[2]])))"
     )
 
