@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 from distributed import Client, LocalCluster
 
+from milpbn.distributed.dispatcher import DaskDispatcher
 from milpbn.distributed.worker import installed_version
 from milpbn.errors import InputError, SolverError
 from milpbn.util.scratch import scratch_folder
@@ -20,6 +21,55 @@ from milpbn.version import __version__
 
 #: Seconds to wait for a scheduler, and for the first worker on this machine.
 CONNECT_SECONDS, START_SECONDS = 10, 120
+
+
+@contextmanager
+def dispatcher(workers: int | None, dask: object, threads: int) -> Iterator[DaskDispatcher]:
+    """Yield a dispatcher over workers that are started now, or over those of a cluster that is there.
+
+    Parameters
+    ----------
+    workers : int or None
+        Number of processes to start on this machine; None for the workers of `dask`.
+    dask : str or Client
+        Address or file of a scheduler, or a client, which stays open.
+    threads : int
+        Threads of this process that go on if the cluster is lost.
+    """
+    with connected(workers, dask) as client:
+        yield DaskDispatcher(client, threads)
+
+
+@contextmanager
+def connected(workers: int | None, dask: object) -> Iterator[Client]:
+    """Yield a client; see `dispatcher`."""
+    if workers is not None:
+        with local_workers(workers) as client:
+            yield client
+    elif isinstance(dask, Client):
+        yield dask
+    else:
+        with scheduler(str(dask)) as client:
+            yield client
+
+
+def check_cluster(dask: object) -> None:
+    """Check early that a scheduler answers, and that its workers have this version of milpbn.
+
+    Raises
+    ------
+    InputError
+        If not; the sentence says what to do.
+    """
+    if isinstance(dask, Client):
+        check_versions(dask)
+    elif isinstance(dask, str):
+        with scheduler(dask):
+            pass
+    elif dask is not None:
+        raise InputError(
+            f"dask must be the address or file of a scheduler or a distributed.Client, got a {type(dask).__name__}."
+        )
 
 
 @contextmanager
@@ -76,10 +126,8 @@ def _kill(started: subprocess.Popen[bytes]) -> None:
     except psutil.NoSuchProcess:
         family = []
     for process in family:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.kill()
-        except psutil.NoSuchProcess:
-            pass
     started.wait()
 
 

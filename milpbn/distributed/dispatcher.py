@@ -33,6 +33,8 @@ MOST_NODES = 8
 LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.005, 0.5, 1.0
 #: Seconds that workers have to give back their parts after a stop; what comes later is searched again.
 STOP_SECONDS = 3.0
+#: Share of the time that this process may spend on climbs from near the incumbent.
+CLIMB_SHARE = 0.1
 #: How often a part may be lost with its worker before its time is halved, and before the search gives up.
 HALVED, GIVEN_UP = 2, 3
 
@@ -79,6 +81,7 @@ class DaskDispatcher:
         self._workers = 0
         #: `time.monotonic` values of what was done last: counting, hurrying, telling the cutoff.
         self._last: dict[str, float] = {}
+        self._began, self._climbed = time.monotonic(), 0.0
         self._cutoff = float("-inf")
         self._stopped: float | None = None
 
@@ -123,9 +126,20 @@ class DaskDispatcher:
             if self._stopped is not None and time.monotonic() > self._stopped + STOP_SECONDS:
                 self._reopen(search)
                 return
-            for future, result in self._done.next_batch(block=False) or time.sleep(LOOK_SECONDS) or ():
+            batch = self._done.next_batch(block=False)
+            for future, result in batch:
                 self._take(search, future, result)
+            if not batch:
+                self._idle(search)
             self._give_again(search)
+
+    def _idle(self, search: TreeSearch) -> None:
+        """Climb while no worker needs anything, or wait for a moment."""
+        now = time.monotonic()
+        if self._stopped is None and self._climbed < CLIMB_SHARE * (now - self._began):
+            search.climb()
+            self._climbed += time.monotonic() - now
+        time.sleep(LOOK_SECONDS)
 
     def _due(self, what: str, seconds: float) -> bool:
         """Return whether so many seconds have passed since this was true for the same words."""
@@ -140,7 +154,8 @@ class DaskDispatcher:
         if self.client.status != "running":
             raise LostError("its connection is closed")
         if self._due("count", COUNT_SECONDS):
-            self._workers = len(self.client.scheduler_info(n_workers=-1)["workers"])
+            known = self.client.scheduler_info(n_workers=-1)["workers"]
+            self._workers = sum(worker["nthreads"] for worker in known.values())
             stages.enter(f"branch and bound, workers: {self._workers}, parts: {len(self._out)}")
 
     def _hand_out(self, search: TreeSearch) -> None:

@@ -86,7 +86,9 @@ def _error_of(result: Any) -> BaseException:
     """Return the error of a call that failed, in words if it is the cluster's."""
     error = result[1] if isinstance(result, tuple) else result
     if isinstance(error, KilledWorker):
-        return SolverError("Several Dask workers ended during the same call, most likely because memory ran out.")
+        return SolverError(
+            "Several Dask workers ended during the same call, most likely because memory ran out."
+        )
     if isinstance(error, CancelledError) or not isinstance(error, BaseException):
         return SolverError("The Dask scheduler is lost; run again to go on, since finished cells are kept.")
     return error

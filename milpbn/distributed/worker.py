@@ -53,9 +53,7 @@ class SearchPlugin(distributed.WorkerPlugin):
         """Search below nodes until the time of the task is over, or until told to hurry or to stop."""
         begun = time.monotonic()
         budget = Budget(cancelled=lambda: self.stopped)
-        found = FoundStructures(
-            self.context, task, budget, shared=lambda: self.cutoff, climbed=self._climbed
-        )
+        found = FoundStructures(self.context, task, budget, shared=lambda: self.cutoff, climbed=self._climbed)
         ends = Budget(task.seconds, cancelled=lambda: self._hurried > begun)
         return search_subtree(Worker(self.context, found, budget), task, ends)
 

@@ -1,7 +1,7 @@
-"""When a running search will reach a gap: bounds of branch and bound fall about evenly with the logarithm of the time.
+"""When a running search will reach a gap: bounds of branch and bound fall about evenly with the time's logarithm.
 
-Of 218 forecasts of 1 to 6 doublings of the time, made from the beginnings of recorded runs (`benchmarks/outlook.py`), 99
-% had the time that it took in their range; 339 others were refused.
+Of 218 forecasts of 1 to 6 doublings of the time, made from the beginnings of recorded runs (`benchmarks/outlook.py`),
+99 % had the time that it took in their range; 339 others were refused.
 """
 
 from __future__ import annotations
