@@ -28,8 +28,8 @@ def main() -> None:
     held: dict[int, list[bool]] = defaultdict(list)
     off: dict[int, list[float]] = defaultdict(list)
     for folder in ("hour", "minute"):
-        for line in gzip.open(RESULTS / "gaps" / folder / "cells.jsonl.gz", "rt"):
-            run = json.loads(line)
+        text = gzip.decompress((RESULTS / "gaps" / folder / "cells.jsonl.gz").read_bytes()).decode()
+        for run in map(json.loads, text.splitlines()):
             if run["backend"]["name"] != "native":
                 continue
             trace = [(seconds, objective, bound) for seconds, objective, bound in run["trace"]]

@@ -87,7 +87,7 @@ def local_workers(count: int) -> Iterator[Client]:
     with (
         scratch_folder() as folder,
         LocalCluster(
-            n_workers=0, host="127.0.0.1", dashboard_address=None, silence_logs=logging.CRITICAL
+            n_workers=0, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=logging.CRITICAL
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):
@@ -149,7 +149,7 @@ def scheduler(where: str) -> Iterator[Client]:
     given = {"scheduler_file": where} if os.path.exists(where) else {"address": where}
     try:
         client = Client(**given, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, KeyError) as error:
+    except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
         raise InputError(
             f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
             f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of its "
