@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import psutil
 from distributed import Client, LocalCluster
+from distributed.comm import get_address_host_port
 
 from milpbn.distributed.dispatcher import DaskDispatcher
 from milpbn.distributed.worker import installed_version
@@ -146,10 +149,12 @@ def scheduler(where: str) -> Iterator[Client]:
     InputError
         If there is no scheduler, or one of its workers has another version of milpbn or none.
     """
-    given = {"scheduler_file": where} if os.path.exists(where) else {"address": where}
+    address = _address_in(where) if os.path.exists(where) else where
     try:
-        client = Client(**given, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
+        # A client that finds nothing would leave a thread behind that disturbs the next one.
+        socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
         raise InputError(
             f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
             f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of its "
@@ -158,6 +163,17 @@ def scheduler(where: str) -> Iterator[Client]:
     with client:
         check_versions(client)
         yield client
+
+
+def _address_in(path: str) -> str:
+    """Return the address in a scheduler file."""
+    try:
+        return str(json.loads(Path(path).read_text(encoding="utf-8"))["address"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"--dask (dask) names the file {path!r}, which is no scheduler file ({type(error).__name__}: {error}); name "
+            "the one that `dask scheduler --scheduler-file` wrote."
+        ) from None
 
 
 def check_versions(client: Client) -> None:

@@ -7,6 +7,7 @@ the proof of the calling process says, which a certificate shows to everybody.
 
 from __future__ import annotations
 
+import math
 import pickle
 import time
 import uuid
@@ -27,8 +28,10 @@ from milpbn.util import stages
 PARTS = 2
 #: Seconds that a part takes while the frontier is small, so that it grows soon, and later.
 FIRST_SECONDS, MOST_SECONDS = 0.25, 10.0
+#: Seconds that a part takes at least, for each worker.
+SECONDS_A_WORKER = 0.02
 #: Largest number of nodes of a part.
-MOST_NODES = 8
+MOST_NODES = 500
 #: Seconds between two looks at results, messages of one kind, and the list of workers.
 LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.005, 0.5, 1.0
 #: Seconds that workers have to give back their parts after a stop; what comes later is searched again.
@@ -39,7 +42,7 @@ CLIMB_SHARE = 0.1
 HALVED, GIVEN_UP = 2, 3
 
 
-class Part(NamedTuple):
+class Bundle(NamedTuple):
     """Nodes that a worker searches below.
 
     Attributes
@@ -55,6 +58,28 @@ class Part(NamedTuple):
     number: int
     task: SubtreeTask
     starts: int = 0
+
+
+def part_size(n_open: int, workers: int, rate: float) -> tuple[int, float, float]:
+    """Return the largest number of nodes of a part, and the most and the least seconds to search below them.
+
+    A part is short while few nodes are open, so that there are soon more of them, and long enough on many workers that
+    the calling process, which takes back some fifty parts a second, keeps up. It has as many nodes as a worker closes
+    in the least time, so that all workers together search about as best-bound search does.
+
+    Parameters
+    ----------
+    n_open : int
+        Number of open nodes.
+    workers : int
+        Number of threads of all workers.
+    rate : float
+        Nodes that a worker closes in a second.
+    """
+    slots = PARTS * max(1, workers)
+    least = max(FIRST_SECONDS, SECONDS_A_WORKER * workers)
+    most = min(math.ceil(rate * least), n_open // (2 * slots), MOST_NODES)
+    return max(1, most), min(MOST_SECONDS + least, least * max(1.0, n_open / slots)), least
 
 
 class LostError(Exception):
@@ -75,13 +100,15 @@ class DaskDispatcher:
     def __init__(self, client: Client, threads: int = 1) -> None:
         self.client, self._threads = client, threads
         self._name = f"milpbn-{uuid.uuid4().hex}"
-        self._out: dict[Future, Part] = {}
+        self._out: dict[Future, Bundle] = {}
         self._starts: Counter[int] = Counter()
         self._next_number = 0
         self._workers = 0
         #: `time.monotonic` values of what was done last: counting, hurrying, telling the cutoff.
         self._last: dict[str, float] = {}
         self._began, self._climbed = time.monotonic(), 0.0
+        #: Nodes closed so far, and the seconds of workers that this took.
+        self._closed, self._busy = 0, 0.0
         self._cutoff = float("-inf")
         self._stopped: float | None = None
 
@@ -141,6 +168,10 @@ class DaskDispatcher:
             self._climbed += time.monotonic() - now
         time.sleep(LOOK_SECONDS)
 
+    @property
+    def _rate(self) -> float:
+        return (1 + self._closed) / (1.0 + self._busy)
+
     def _due(self, what: str, seconds: float) -> bool:
         """Return whether so many seconds have passed since this was true for the same words."""
         now = time.monotonic()
@@ -162,16 +193,13 @@ class DaskDispatcher:
         """Send nodes away until all workers have enough."""
         slots = PARTS * max(1, self._workers)
         while len(self._out) < slots:
-            n_open = search.n_open
-            most = max(1, min(MOST_NODES, n_open // (2 * slots)))
-            seconds = min(MOST_SECONDS, FIRST_SECONDS * max(1.0, n_open / slots))
-            task = search.hand_out_subtree(most, seconds)
+            task = search.hand_out_subtree(*part_size(search.n_open, self._workers, self._rate))
             if task is None:
                 return
             self._next_number += 1
-            self._send(Part(self._next_number, task))
+            self._send(Bundle(self._next_number, task))
 
-    def _send(self, part: Part) -> None:
+    def _send(self, part: Bundle) -> None:
         future = self.client.submit(search_part, self._name, part.number, part.task, pure=False)
         self._out[future] = part
         self._done.add(future)
@@ -196,6 +224,8 @@ class DaskDispatcher:
             return  # a part that came twice
         if isinstance(result, SubtreeResult):
             search.take_back_subtree(part.task, result)
+            self._closed += len(result.closed)
+            self._busy += result.seconds
             self._starts.pop(part.number, None)
             return
         error = result[1] if isinstance(result, tuple) else result
@@ -217,7 +247,7 @@ class DaskDispatcher:
                 future.cancel()
                 self._again(search, part, lost)
 
-    def _again(self, search: TreeSearch, part: Part, lost: int) -> None:
+    def _again(self, search: TreeSearch, part: Bundle, lost: int) -> None:
         """Send a part once more, with half the time; raise SolverError if it was lost too often."""
         if lost >= GIVEN_UP:
             search.take_back_subtree(part.task, None)
@@ -227,7 +257,7 @@ class DaskDispatcher:
                 "these nodes are still open in the checkpoint. Give the workers more memory, or solve without them."
             )
         task = part.task._replace(seconds=part.task.seconds / 2)
-        self._send(Part(part.number, task, lost))
+        self._send(Bundle(part.number, task, lost))
 
     def _reopen(self, search: TreeSearch) -> None:
         """Open the nodes of all parts again that were not given back."""

@@ -53,8 +53,10 @@ class TreeSearch(Protocol):
     def cutoff(self) -> float:
         """The score that a structure must exceed: the incumbent's, or that of the K-th best."""
 
-    def hand_out_subtree(self, most: int, seconds: float) -> SubtreeTask | None:
+    def hand_out_subtree(self, most: int, seconds: float, least: float) -> SubtreeTask | None:
         """Return up to `most` nodes to search below for some seconds; they stay open until they are taken back.
+
+        The search may stop after the least seconds where better nodes are open here.
 
         None if no node is open now, or if the search has to stop.
         """

@@ -190,7 +190,7 @@ class BranchAndBound:
         """The score that a structure must exceed: the incumbent's, or that of the K-th best."""
         return self.primal.cutoff
 
-    def hand_out_subtree(self, most: int, seconds: float) -> SubtreeTask | None:
+    def hand_out_subtree(self, most: int, seconds: float, least: float) -> SubtreeTask | None:
         """Return nodes to search below; see `TreeSearch.hand_out_subtree`."""
         with self._lock:
             nodes: list[Node] = []
@@ -200,8 +200,18 @@ class BranchAndBound:
                 return None
             self._mark = None
             costs, effort, single = self.rule.costs.copy(), replace(self._effort), self.root.pool.size == 1
+            # Bounds within a step of the frontier's order count as equal.
+            floor = self._frontier.open_bound() - self._frontier.step
             return SubtreeTask(
-                tuple(nodes), self._n_children, costs, effort, self.primal.cutoff, single, seconds
+                tuple(nodes),
+                self._n_children,
+                costs,
+                effort,
+                self.primal.cutoff,
+                single,
+                floor,
+                seconds,
+                least,
             )
 
     def take_back_subtree(self, task: SubtreeTask, result: SubtreeResult | None) -> None:

@@ -10,6 +10,7 @@ import math
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -44,8 +45,10 @@ class SubtreeTask(NamedTuple):
         Nodes are pruned at this score, in nats.
     single : bool
         Whether a better structure raises the cutoff; not if the K best structures are wanted.
-    seconds : float
-        Wall-clock time to search for.
+    floor : float
+        Stop early where all open nodes have smaller bounds than this: better ones are open elsewhere.
+    seconds, least : float
+        Wall-clock seconds to search for, and before which it does not stop early.
     """
 
     nodes: tuple[Node, ...]
@@ -54,7 +57,9 @@ class SubtreeTask(NamedTuple):
     effort: Effort
     cutoff: float
     single: bool
+    floor: float
     seconds: float
+    least: float
 
 
 class SubtreeResult(NamedTuple):
@@ -73,6 +78,8 @@ class SubtreeResult(NamedTuple):
         Steps taken, and those of probes whose children were discarded.
     structures : list of Structure
         Better structures, the best one last.
+    seconds : float
+        Wall-clock time of the search.
     """
 
     closed: list[tuple[int, BoundedNodes]]
@@ -81,6 +88,7 @@ class SubtreeResult(NamedTuple):
     steps: int
     discarded: int
     structures: list[Structure]
+    seconds: float
 
     @property
     def n_children(self) -> int:
@@ -190,7 +198,10 @@ def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeRe
     gains: list[Gain] = []
     for node in task.nodes:
         frontier.push(node)
-    while frontier and not worker.budget.over() and not (closed and time.over()):
+    least = Budget(task.least)
+    while frontier and not worker.budget.over():
+        if closed and (time.over() or (frontier.bound() < task.floor and least.over())):
+            break
         node = frontier.take()
         frontier.update(max(node.bound, frontier.bound()), worker.target)
         if node.bound <= worker.target:
@@ -219,6 +230,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeRe
         effort.steps - task.effort.steps,
         effort.discarded - task.effort.discarded,
         found.structures,
+        monotonic() - least.began,
     )
 
 

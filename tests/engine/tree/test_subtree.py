@@ -37,7 +37,10 @@ class Parts:
         context: Context = pickle.loads(pickle.dumps(search.context))
         out: deque[tuple[SubtreeTask, bytes]] = deque()
         while True:
-            while len(out) < self.out and (task := search.hand_out_subtree(self.most, 3600.0)) is not None:
+            while (
+                len(out) < self.out
+                and (task := search.hand_out_subtree(self.most, 3600.0, 3600.0)) is not None
+            ):
                 out.append((task, pickle.dumps(task)))
             if not out:
                 return
@@ -112,7 +115,7 @@ def test_structures_from_parts_are_scored_here() -> None:
     root = Root(problem, empty)
     root.run(empty, EventLog(), reduce=False, max_steps=1)
     tree = BranchAndBound(root, empty, EventLog())
-    task = tree.hand_out_subtree(1, 1.0)
+    task = tree.hand_out_subtree(1, 1.0, 1.0)
     assert task is None  # before the root is a node
     tree = BranchAndBound(root, empty, record := EventLog(), dispatcher=Parts(2, 2, 2))
     assert tree.run()

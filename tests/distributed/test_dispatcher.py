@@ -18,8 +18,7 @@ from distributed import Client, LocalCluster
 import milpbn
 from milpbn.certificate.verify.check import verify
 from milpbn.distributed import dispatcher
-from milpbn.distributed.clusters import check_versions, scheduler
-from milpbn.errors import BoundWarning, InputError
+from milpbn.errors import BoundWarning
 from milpbn.problem.scores.spec import Score
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.api import solve
@@ -139,34 +138,3 @@ def test_the_estimator_takes_a_client(client: Client) -> None:
     there = MaxMarginBNClassifier(p=0.95, dask=client, **names).fit(X, y)
     assert there.optimal_
     assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"workers": 2, "dask": "tcp://127.0.0.1:1"}, "leave out one of them"),
-        ({"workers": 0}, "number of workers must lie between 1 and 4096, got 0"),
-        ({"dask": "tcp://127.0.0.1:1"}, "no Dask scheduler answers"),
-        ({"dask": 3}, "dask must be the address or file of a scheduler"),
-        ({"workers": 2, "backend": "highs"}, "Several workers share the tree search of the backend native"),
-    ],
-)
-def test_bad_options_are_refused_in_a_sentence(
-    options: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("milpbn.distributed.clusters.CONNECT_SECONDS", 1)
-    with pytest.raises(InputError, match=sentence):
-        solve(random_data([62, 0], n_features=3, n_samples=20), "sm", verbose=False, **options)
-
-
-def test_a_scheduler_file_that_is_none_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "scheduler.json"
-    file.write_text("[]")
-    with pytest.raises(InputError, match="no Dask scheduler answers"), scheduler(str(file)):
-        pass
-
-
-def test_workers_with_another_version_are_refused(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpbn.distributed.clusters.__version__", "0.0.0")
-    with pytest.raises(InputError, match=r"has milpbn .*; install milpbn 0\.0\.0 there"):
-        check_versions(client)
