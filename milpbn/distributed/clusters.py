@@ -171,8 +171,8 @@ def _address_in(path: str) -> str:
         return str(json.loads(Path(path).read_text(encoding="utf-8"))["address"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(
-            f"--dask (dask) names the file {path!r}, which is no scheduler file ({type(error).__name__}: {error}); name "
-            "the one that `dask scheduler --scheduler-file` wrote."
+            f"--dask (dask) names the file {path!r}, which is no scheduler file ({type(error).__name__}: {error}); "
+            "name the one that `dask scheduler --scheduler-file` wrote."
         ) from None
 
 

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from distributed import Client, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
 
@@ -29,7 +29,7 @@ class CallPlugin(WorkerPlugin):
 
 def call_kept(name: str, item: Any) -> Any:
     """Call the kept function with an item, on a worker."""
-    return get_worker().plugins[name].call(item)
+    return cast(CallPlugin, get_worker().plugins[name]).call(item)
 
 
 @dataclass(frozen=True)

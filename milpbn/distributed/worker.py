@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pickle
 import time
-from typing import Any
+from typing import Any, cast
 
 import distributed
 
@@ -66,13 +66,12 @@ def search_part(name: str, number: int, task: SubtreeTask) -> SubtreeResult:
     """Search below nodes on this worker; tell the search at the beginning which part it is."""
     worker = distributed.get_worker()
     worker.log_event(name, (number, worker.address))
-    found: SubtreeResult = worker.plugins[name].search(task)
-    return found
+    return cast(SearchPlugin, worker.plugins[name]).search(task)
 
 
 async def tell(name: str, what: dict[str, Any], dask_worker: distributed.Worker) -> None:
     """Set attributes of a search on this worker; ``hurry`` calls the method. Dask waits for no coroutine."""
-    plugin = dask_worker.plugins.get(name)
+    plugin = cast(SearchPlugin | None, dask_worker.plugins.get(name))
     if plugin is None:
         return
     for attribute, value in what.items():

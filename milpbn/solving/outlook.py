@@ -84,7 +84,8 @@ def forecast(trace: Sequence[TracePoint], seconds: float, gap: float | None = No
     if most > AHEAD:
         return None
     fewest, most = max(0.0, (1 - SHARE) * fewest - DOUBLINGS), (1 + SHARE) * most + DOUBLINGS
-    return Outlook(wanted, *(float(seconds * 2**x) for x in (ahead, fewest, most)), float(falls.mean()))
+    at_least, at_most = (float(seconds * 2**x) for x in (fewest, most))
+    return Outlook(wanted, float(seconds * 2**ahead), at_least, at_most, float(falls.mean()))
 
 
 def next_gap(gap: float) -> float:

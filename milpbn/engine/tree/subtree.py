@@ -107,7 +107,7 @@ class SubtreeResult(NamedTuple):
                 replace(
                     nodes,
                     numbers=(new(nodes.numbers[0]), new(nodes.numbers[1])),
-                    fixings=[(new(node), *rest) for node, *rest in nodes.fixings],
+                    fixings=[(new(node), weights, gone) for node, weights, gone in nodes.fixings],
                     leaves=[(new(node), weights) for node, weights in nodes.leaves],
                 ),
             )
