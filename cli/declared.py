@@ -34,7 +34,7 @@ _PARSERS: dict[Any, Callable[[str], Any]] = {int: parse_count, float: parse_numb
 #: The types of plain values.
 _PLAIN: dict[Any, click.ParamType | None] = {int: COUNT, float: NUMBER, str: None, tuple[str, ...]: NAMES}
 #: The types that a declaration names.
-_NAMED = {"variable": NAME, "backend": BACKEND, "input": FILE, "output": OUTPUT}
+_NAMED = {"variable": NAME, "backend": BACKEND, "text": None, "input": FILE, "output": OUTPUT}
 
 
 def options_of(

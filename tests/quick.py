@@ -8,6 +8,7 @@ QUICK = (
     "data/test_kinds",
     "data/test_reading",
     "certificate/verify/test_alternatives_refused",
+    "distributed/test_dispatcher_sizes",
     "drawing/test_text",
     "engine/relaxation/test_branching",
     "engine/relaxation/test_orders",

@@ -35,6 +35,7 @@ LAYERS = (
     "engine",
     "solvers",
     "trials",
+    "distributed",
     "solving",
     "learners",
     "estimators",

@@ -96,6 +96,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         which means something else in scikit-learn.)
     n_best : int, default=1
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
+    workers : int or None, default=None
+        Search in so many processes on this machine instead of `n_jobs` threads; needs the extra ``dask``.
+    dask : str, dask.distributed.Client or None, default=None
+        Search on the workers of a Dask cluster: the address or file of its scheduler, or a client.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
@@ -184,6 +188,8 @@ interrupted
     resume: bool = False
     log: str | os.PathLike[str] | None = None
     interrupted: Callable[[], bool] | None = None
+    workers: int | None = None
+    dask: Any = None
     n_jobs: int | None = None
     verbose: bool = False
 

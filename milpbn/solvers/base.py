@@ -37,6 +37,8 @@ class Capabilities:
     continues_root: bool = False
     #: It can save the state of its search, and go on from there in another run.
     resumes: bool = False
+    #: Its search can be spread over several processes and machines.
+    spreads: bool = False
     #: It takes a complete starting point.
     warm_start: bool = True
     #: It reports its bound while it runs, not only at the end.
@@ -61,6 +63,9 @@ class Settings:
     #: `time.monotonic` value at which the solver has to stop.
     deadline: float | None = None
     threads: int = 1
+    #: Processes on this machine, or address, file or client of a scheduler, that search instead of the threads.
+    workers: int | None = None
+    dask: object = None
     seed: int = 0
     #: Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
     gap_rel: float = 0.0

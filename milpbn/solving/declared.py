@@ -54,6 +54,20 @@ class DeclaredOptions:
         spelling=("--threads", "--n-jobs"),
         range=Range(1, inf, "The number of threads must be at least {low}, got {value}."),
     )
+    workers: int | None = option(
+        None,
+        "Search in this many processes of one thread on this machine (native backend; extra dask); a process that ends "
+        "is replaced. Example: --workers 4",
+        metavar="N",
+        range=Range(1, 4096, "The number of workers must lie between {low} and {high}, got {value}."),
+    )
+    dask: object = option(
+        None,
+        "Search on the workers of a Dask cluster: the address of its scheduler, or its scheduler file (native backend; "
+        "extra dask). Example: --dask tcp://node1:8786",
+        metavar="ADDRESS|FILE",
+        takes="text",
+    )
     random_state: int = option(
         0,
         "Random seed; default 0.",

@@ -43,6 +43,10 @@ class Options(DeclaredOptions):
         Stop when the gap is at most this, relative to the bound or in nats. 0 asks for a proof.
     threads : int or None
         Threads; by default all cores this process may use.
+    workers : int or None
+        Search in so many processes on this machine, each with one thread (`milpbn.distributed`); ``native`` only.
+    dask : str, Client or None
+        Search on the workers of a Dask cluster: address or file of its scheduler, or a client; ``native`` only.
     random_state : int
         Seed.
     start : Structure or None
@@ -106,6 +110,11 @@ class Options(DeclaredOptions):
             if "range" in item.metadata and value is not None:
                 item.metadata["range"].check(value)
         ParameterMethod.parse(self.method)
+        if self.workers is not None and self.dask is not None:
+            raise InputError(
+                "--workers (workers) starts processes on this machine, and --dask (dask) takes those of a cluster; "
+                "leave out one of them."
+            )
         if self.resume and self.checkpoint is None:
             raise InputError(
                 "--resume (resume) goes on from the file that --checkpoint (checkpoint) names; add it."
@@ -120,6 +129,8 @@ class Options(DeclaredOptions):
         return Settings(
             deadline=deadline,
             threads=self.n_threads,
+            workers=self.workers,
+            dask=self.dask,
             seed=self.random_state,
             gap_rel=self.gap_rel,
             gap_abs=self.gap_abs,
@@ -163,6 +174,8 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     """All fields of `Options` as keyword arguments, for editors and type checkers."""
 
     memory_limit: int | None
+    workers: int | None
+    dask: Any
     warm_start: bool
     root_bound: bool
     root_only: bool

@@ -68,7 +68,7 @@ def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
         ``file``
             "input" or "output" if the value is the path of a file that is read or written.
         ``takes``
-            "variable" or "backend" if the value names one.
+            "variable" or "backend" if the value names one; "text" if the command line gives text only.
     """
     own = {key: extra.pop(key) for key in ("compare", "kw_only") if key in extra}
     made = {"default_factory": default} if callable(default) else {"default": default}

@@ -14,6 +14,7 @@ from typing import Protocol
 from milpbn.engine.tree.bounding import Context, Worker
 from milpbn.engine.tree.expansion import Expansion, NodeTask, expand
 from milpbn.engine.tree.primal import PrimalHeuristic
+from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
 from milpbn.util.budget import Budget
 
 
@@ -43,6 +44,28 @@ class TreeSearch(Protocol):
 
     def take_back(self, task: NodeTask, expansion: Expansion | None) -> None:
         """Take the expansion of a node; with None, for example of a machine that was lost, the node is open again."""
+
+    @property
+    def n_open(self) -> int:
+        """Number of nodes that are open and not handed out."""
+
+    @property
+    def cutoff(self) -> float:
+        """The score that a structure must exceed: the incumbent's, or that of the K-th best."""
+
+    def hand_out_subtree(self, most: int, seconds: float, least: float) -> SubtreeTask | None:
+        """Return up to `most` nodes to search below for some seconds; they stay open until they are taken back.
+
+        The search may stop after the least seconds where better nodes are open here.
+
+        None if no node is open now, or if the search has to stop.
+        """
+
+    def take_back_subtree(self, task: SubtreeTask, result: SubtreeResult | None) -> None:
+        """Take what a search below nodes found; with None, for example of a lost machine, the nodes are open again."""
+
+    def climb(self) -> None:
+        """Climb for better structures, if such climbs are due; `take_back` does the same, `take_back_subtree` not."""
 
     def fail(self, task: NodeTask | None, error: BaseException) -> None:
         """Stop the search because of an error; the node stays open."""

@@ -79,10 +79,18 @@ class Frontier:
 
     def bound(self) -> float:
         """Return the largest bound of all open and taken nodes, -inf if there are none."""
+        return max([self.open_bound(), *(node.bound for node in self._taken.values())])
+
+    @property
+    def step(self) -> float:
+        """Difference of two bounds that count as nearly equal."""
+        return self._step
+
+    def open_bound(self) -> float:
+        """Return the largest bound of the open nodes, -inf if there are none."""
         while self._bounds and self._bounds[0][1] not in self._open:
             heapq.heappop(self._bounds)
-        best = -self._bounds[0][0] if self._bounds else -math.inf
-        return max([best, *(node.bound for node in self._taken.values())])
+        return -self._bounds[0][0] if self._bounds else -math.inf
 
     def update(self, bound: float, incumbent: float) -> None:
         """Take the bound on all structures and the incumbent; their distance says which bounds are nearly the same."""

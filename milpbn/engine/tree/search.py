@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import NamedTuple
 
 from milpbn.engine.events import Events
@@ -19,6 +20,7 @@ from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.primal import PrimalHeuristic, PrimalState
 from milpbn.engine.tree.proof_book import ProofBook
 from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
+from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
@@ -141,15 +143,20 @@ class BranchAndBound:
         return finished
 
     def hand_out(self, *, wait: bool) -> NodeTask | None:
-        """Return the node to expand next; see `TreeSearch.hand_out`. Nodes that the incumbent prunes are closed."""
+        """Return the node to expand next; see `TreeSearch.hand_out`."""
         with self._lock:
-            while (node := self._next(wait)) is not None:
-                if node.bound > self.target:
-                    return self._task(node)
-                allowed = node.restriction(len(self.root.model.linear)).allowed
-                self._close(node, BoundedNodes(pruned=[(allowed, node.bound)]))
-            self._lock.notify_all()
-            return None
+            node = self._open_node(wait)
+            return None if node is None else self._task(node)
+
+    def _open_node(self, wait: bool) -> Node | None:
+        """Take a node that has to be expanded from the frontier; close those before it that the incumbent prunes."""
+        while (node := self._next(wait)) is not None:
+            if node.bound > self.target:
+                return node
+            allowed = node.restriction(len(self.root.model.linear)).allowed
+            self._close(node, BoundedNodes(pruned=[(allowed, node.bound)]))
+        self._lock.notify_all()
+        return None
 
     def _next(self, wait: bool) -> Node | None:
         """Take a node from the frontier; None if there is none or the search has to stop."""
@@ -172,6 +179,69 @@ class BranchAndBound:
         self._n_children += 2
         effort = self._effort
         return NodeTask(node, numbers, self.rule.costs.copy(), effort.probe_budget(), effort.steps)
+
+    @property
+    def n_open(self) -> int:
+        """Number of nodes that are open and not handed out."""
+        return len(self._frontier)
+
+    @property
+    def cutoff(self) -> float:
+        """The score that a structure must exceed: the incumbent's, or that of the K-th best."""
+        return self.primal.cutoff
+
+    def hand_out_subtree(self, most: int, seconds: float, least: float) -> SubtreeTask | None:
+        """Return nodes to search below; see `TreeSearch.hand_out_subtree`."""
+        with self._lock:
+            nodes: list[Node] = []
+            while len(nodes) < most and (node := self._open_node(wait=False)) is not None:
+                nodes.append(node)
+            if not nodes:
+                return None
+            self._mark = None
+            costs, effort, single = self.rule.costs.copy(), replace(self._effort), self.root.pool.size == 1
+            # Bounds within a step of the frontier's order count as equal.
+            floor = self._frontier.open_bound() - self._frontier.step
+            return SubtreeTask(
+                tuple(nodes),
+                self._n_children,
+                costs,
+                effort,
+                self.primal.cutoff,
+                single,
+                floor,
+                seconds,
+                least,
+            )
+
+    def take_back_subtree(self, task: SubtreeTask, result: SubtreeResult | None) -> None:
+        """Take what a search below nodes found; with None they are open again."""
+        with self._lock:
+            if result is None:
+                for node in task.nodes:
+                    self._frontier.reopen(node)
+            else:
+                for structure in result.structures:
+                    self.primal.offer(structure, self.root.value(structure))
+                for gain in result.gains:
+                    self.rule.learn(gain)
+                self._effort.steps += result.steps
+                self._effort.discarded += result.discarded
+                result = result.renumbered(task.last, self._n_children - task.last)
+                self._n_children += result.n_children
+                for node in task.nodes:
+                    self._frontier.close(node)
+                for number, nodes in result.closed:
+                    self._book.record(number, nodes, self.incumbent)
+                for node in sorted(result.open, key=lambda node: -node.bound):
+                    self._frontier.push(node)
+            self._report()
+            self._lock.notify_all()
+
+    def climb(self) -> None:
+        """Climb for better structures; see `TreeSearch.climb`."""
+        self.primal.climb_near_incumbent(self._n_children // 2, self._effort.steps)
+        self.primal.explore_list()
 
     def take_back(self, task: NodeTask, expansion: Expansion | None) -> None:
         """Climb for better structures, then take the expansion of a node; None if the node was not expanded."""

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from types import ModuleType
+
 from milpbn.engine.events import Events
-from milpbn.engine.tree.dispatch import ThreadDispatcher
+from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.util import stages
+from milpbn.util.extras import import_extra
 from milpbn.util.memory import available_memory
 from milpbn.version import __version__
 
@@ -27,7 +33,13 @@ class NativeEngine(Engine):
     name = "native"
     source = "branch and bound"
     capabilities = Capabilities(
-        sums_only=True, n_best=True, certificate=True, milp=False, continues_root=True, resumes=True
+        sums_only=True,
+        n_best=True,
+        certificate=True,
+        milp=False,
+        continues_root=True,
+        resumes=True,
+        spreads=True,
     )
 
     def version(self) -> str:
@@ -43,20 +55,37 @@ class NativeEngine(Engine):
         root, free = start.root, available_memory()
         assert root is not None
         assert start.structure is not None
-        tree = BranchAndBound(
-            root,
-            start.structure,
-            events,
-            dispatcher=ThreadDispatcher(settings.threads),
-            random_state=settings.seed,
-            reduce=settings.reduce,
-            memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
-            saved=start.saved,
-        )
-        if start.saved is not None:
-            start.saved.drop()
-        events.resumable(tree.state)
-        finished = tree.run()
+        with _dispatcher(settings) as dispatcher:
+            tree = BranchAndBound(
+                root,
+                start.structure,
+                events,
+                dispatcher=dispatcher,
+                random_state=settings.seed,
+                reduce=settings.reduce,
+                memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
+                saved=start.saved,
+            )
+            if start.saved is not None:
+                start.saved.drop()
+            events.resumable(tree.state)
+            finished = tree.run()
         if not finished and root.proof is not None and root.proof.full:
             return Outcome(limit="memory", detail=CERTIFICATE_FULL)
         return Outcome(finished=finished)
+
+
+def distributed_module() -> ModuleType:
+    """Return `milpbn.distributed.clusters`; raise InputError if Dask, an extra, is missing."""
+    import_extra("distributed", "dask", "A search on several workers (--workers, --dask)")
+    return import_module("milpbn.distributed.clusters")
+
+
+@contextmanager
+def _dispatcher(settings: Settings) -> Iterator[Dispatcher]:
+    """Yield what expands the nodes: threads of this process, or the workers of a cluster."""
+    if settings.workers is None and settings.dask is None:
+        yield ThreadDispatcher(settings.threads)
+        return
+    with distributed_module().dispatcher(settings.workers, settings.dask, settings.threads) as made:
+        yield made

@@ -8,7 +8,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solvers.registry import DEFAULT_SOLVER, SOLVERS, find_solver, solver_names
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.engines.milp import MilpEngine
-from milpbn.solving.engines.native import NativeEngine
+from milpbn.solving.engines.native import NativeEngine, distributed_module
 from milpbn.solving.options import Options
 
 #: The engines that ``auto`` tries, in this order; it stands for the first one that maximises the score.
@@ -101,6 +101,13 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             f"{', '.join(NativeEngine.capabilities.scores)}; leave out --checkpoint (checkpoint), or choose these.",
         ),
         (
+            options.workers is not None or options.dask is not None,
+            can.spreads and not options.root_only,
+            f"Several workers share the tree search of the backend {NativeEngine.name}, which maximises "
+            f"{', '.join(NativeEngine.capabilities.scores)}; leave out --workers (workers) and --dask (dask), or "
+            "choose these.",
+        ),
+        (
             options.certificate is not None,
             can.certificate,
             f"A certificate comes with the backend {NativeEngine.name}, not with {name}; leave one of them out.",
@@ -115,6 +122,8 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
         if asked and not able:
             raise InputError(sentence)
     engine.check_options(options.solver_options or {})
+    if options.workers is not None or options.dask is not None:
+        distributed_module().check_cluster(options.dask)
 
 
 def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:

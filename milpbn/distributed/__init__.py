@@ -1,0 +1,1 @@
+"""Searches and studies on several machines, by Dask."""

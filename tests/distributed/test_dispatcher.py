@@ -1,0 +1,140 @@
+"""A search on Dask workers ends where one in this process ends, whatever happens to the workers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from running import optimum, random_data
+
+pytest.importorskip("distributed")
+
+from distributed import Client, LocalCluster
+
+import milpbn
+from milpbn.certificate.verify.check import verify
+from milpbn.distributed import dispatcher
+from milpbn.errors import BoundWarning
+from milpbn.problem.scores.spec import Score
+from milpbn.sklearn import MaxMarginBNClassifier
+from milpbn.solving.api import solve
+
+
+@pytest.fixture(autouse=True)
+def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts are short, so that small problems have several."""
+    monkeypatch.setattr(dispatcher, "FIRST_SECONDS", 0.02)
+
+
+def hard(seed: int = 0) -> Any:
+    """A problem that takes a thread some seconds and a thousand nodes."""
+    return random_data([61, seed], n_features=16, n_samples=400, n_classes=2)
+
+
+@pytest.mark.parametrize(
+    "score",
+    [Score(p=0.95), Score(name="cll"), Score(p=0.9, max_parents=3)],
+    ids=["sm", "cll", "three parents"],
+)
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_the_optimum_is_found_and_its_certificate_holds(
+    client: Client, score: Score, n_best: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "proof.npz"
+    data = random_data([62, n_best], n_features=4 if score.max_parents == 2 else 3, n_samples=60)
+    found = solve(data, score, dask=client, certificate=path, n_best=n_best, verbose=False)
+    best = optimum(data, score).objective
+    assert found.optimal
+    assert found.objective == pytest.approx(best, rel=1e-9)
+    assert verify(found, path, data).bound >= best - 1e-12 * abs(best)
+
+
+def test_workers_and_threads_prove_the_same_optimum(client: Client, tmp_path: Path) -> None:
+    data, path = hard(), tmp_path / "proof.npz"
+    here = solve(data, "sm", threads=1, verbose=False)
+    there = solve(data, "sm", dask=client, certificate=path, verbose=False)
+    assert there.optimal
+    assert here.optimal
+    assert there.nodes is not None
+    assert there.nodes > 1
+    assert there.objective == pytest.approx(here.objective, rel=1e-12)
+    assert verify(there, path, data).bound >= here.objective - 1e-9
+
+
+def test_killed_workers_lose_nothing_but_time(client: Client, tmp_path: Path) -> None:
+    data, path = hard(), tmp_path / "proof.npz"
+    expected = solve(data, "sm", threads=1, verbose=False).objective
+    killed: list[int] = []
+    ended = threading.Event()
+
+    def kill() -> None:
+        while not ended.wait(0.7) and len(killed) < 2:
+            pids = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
+            if pids:
+                killed.append(pids[0])
+                os.kill(pids[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        found = solve(data, "sm", dask=client, certificate=path, verbose=False)
+    finally:
+        ended.set()
+        thread.join()
+    assert killed
+    assert found.optimal
+    assert found.objective == pytest.approx(expected, rel=1e-12)
+    assert verify(found, path, data).bound >= expected - 1e-9
+
+
+def test_a_stopped_search_goes_on_without_the_workers(client: Client, tmp_path: Path) -> None:
+    data, checkpoint, path = hard(), tmp_path / "search.ckpt", tmp_path / "proof.npz"
+
+    def enough(result: milpbn.Result) -> bool:
+        return (result.nodes or 0) > 50
+
+    files = {"checkpoint": checkpoint, "certificate": path}
+    first = solve(data, "sm", dask=client, on_change=enough, verbose=False, **files)
+    second = solve(data, "sm", threads=1, verbose=False, **files)
+    assert first.limit == "user"
+    assert first.nodes is not None
+    assert second.nodes is not None
+    assert 50 < first.nodes < second.nodes
+    assert second.optimal
+    assert second.objective >= first.objective
+    assert first.bound is not None
+    assert second.bound <= first.bound
+    assert verify(second, path, data).bound >= second.objective - 1e-9
+
+
+def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(tmp_path: Path) -> None:
+    data, path = hard(), tmp_path / "proof.npz"
+    expected = solve(data, "sm", threads=1, verbose=False).objective
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        client = Client(cluster, set_as_default=False)
+        closing = threading.Timer(0.5, client.close)
+        closing.start()
+        try:
+            with pytest.warns(BoundWarning, match="scheduler is lost"):
+                found = solve(data, "sm", dask=client, certificate=path, verbose=False)
+        finally:
+            closing.join()
+    assert found.optimal
+    assert found.objective == pytest.approx(expected, rel=1e-12)
+    assert verify(found, path, data).bound >= expected - 1e-9
+
+
+def test_the_estimator_takes_a_client(client: Client) -> None:
+    data = random_data([61, 2], n_features=9, n_samples=150)
+    X, y = data.codes[:, :-1], data.codes[:, -1]
+    names = {"nominal": list(range(X.shape[1]))}
+    here = MaxMarginBNClassifier(p=0.95, **names).fit(X, y)
+    there = MaxMarginBNClassifier(p=0.95, dask=client, **names).fit(X, y)
+    assert there.optimal_
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
