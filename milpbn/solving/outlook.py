@@ -14,6 +14,8 @@ import numpy as np
 
 from milpbn.claims.result import TracePoint
 
+#: Seconds before which no forecast is made: the first ones go to the root bound.
+FIRST = 4.0
 #: How many doublings of the time a forecast looks back, and at most ahead.
 BACK, AHEAD = 4, 10.0
 #: A forecast is refused if the bound fell this many times as far in one of these doublings as in another.
@@ -73,7 +75,7 @@ def forecast(trace: Sequence[TracePoint], seconds: float, gap: float | None = No
     now = 1 - found[-1] / bounds[-1]
     wanted = next_gap(now) if gap is None or gap <= 0 else gap
     first = seconds / 2**BACK
-    if wanted >= now or first < times[0]:
+    if seconds < FIRST or wanted >= now or first < times[0]:
         return None
     at = seconds / 2.0 ** np.arange(BACK, -1, -1)
     falls = -np.diff(bounds[np.searchsorted(times, at, side="right") - 1])
@@ -100,4 +102,4 @@ def show_time(seconds: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.2g} {unit}"
-    return f"{seconds:.2g} s"
+    return f"{seconds:.0f} s"

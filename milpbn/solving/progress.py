@@ -15,6 +15,7 @@ from milpbn.data.dataset import dropped_notes
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
+from milpbn.solving.outlook import forecast
 from milpbn.util import stages
 from milpbn.util.options import listed
 from milpbn.util.printing import columns_of, padded
@@ -257,6 +258,10 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]
     lines += [f"           ({note})" for note in result.notes if note.startswith((COMPILED, ONLY_SMALL))]
+    whole = result.subset is None and result.screened is None
+    ahead = forecast(result.trace, result.seconds.total) if whole and not result.optimal else None
+    if ahead is not None:
+        lines.append(f"outlook    {ahead.describe(result.seconds.total)}")
     if result.subset is not None:
         of = result.subset
         proof = ", proved best" if of.optimal else ""
