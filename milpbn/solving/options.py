@@ -175,7 +175,7 @@ class OptionKeywords(LocalOptionKeywords, total=False):
 
     memory_limit: int | None
     workers: int | None
-    dask: Any
+    dask: object
     warm_start: bool
     root_bound: bool
     root_only: bool
