@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
+from distributed.utils import silence_logging_cmgr
 
 from milpbn.distributed.dispatcher import DaskDispatcher
 from milpbn.distributed.worker import installed_version
@@ -114,10 +115,10 @@ def _wait_for_worker(client: Client, started: subprocess.Popen[bytes], log: Path
     try:
         client.wait_for_workers(1, timeout=START_SECONDS)
     except TimeoutError:
-        last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["they wrote nothing"]
+        last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["(empty)"]
         ended = "" if started.poll() is None else f" and ended with exit code {started.returncode}"
         raise SolverError(
-            f"No worker started within {START_SECONDS} seconds{ended}; its last words: {last[0]}"
+            f"No worker started within {START_SECONDS} seconds{ended}; the last line of their log: {last[0]}"
         ) from None
 
 
@@ -160,7 +161,8 @@ def scheduler(where: str) -> Iterator[Client]:
             f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of its "
             "scheduler file."
         ) from None
-    with client:
+    # What Dask logs of a lost connection are tracebacks.
+    with silence_logging_cmgr(logging.CRITICAL), client:
         check_versions(client)
         yield client
 

@@ -1,8 +1,8 @@
 """A dispatcher that has parts of a tree searched by Dask workers.
 
-The calling process owns frontier, incumbent, pseudo-costs, proof and checkpoint. Workers get bundles of the nodes with
-the largest bounds, search below them for some seconds, and give back what they closed and what is open. Bounds are what
-the proof of the calling process says, which a certificate shows to everybody.
+The calling process owns frontier, incumbent, pseudo-costs, proof and checkpoint. A worker gets a part: some of the
+nodes with the largest bounds, below which it searches for some seconds. It gives back the nodes that it closed, with
+their dual weights, and those that are open. The calling process records them in its proof, which a certificate has.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import math
 import pickle
 import time
 import uuid
-import warnings
 from collections import Counter
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import NamedTuple
 
 from distributed import Client, Future, KilledWorker, as_completed
@@ -21,7 +21,7 @@ from distributed import Client, Future, KilledWorker, as_completed
 from milpbn.distributed.worker import SearchPlugin, search_part, tell
 from milpbn.engine.tree.dispatch import ThreadDispatcher, TreeSearch
 from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
-from milpbn.errors import BoundWarning, SolverError
+from milpbn.errors import MilpbnWarning, SolverError, warn
 from milpbn.util import stages
 
 #: Parts that a worker has at a time: one that it searches, and one that waits, so that it never waits for the network.
@@ -42,8 +42,8 @@ CLIMB_SHARE = 0.1
 HALVED, GIVEN_UP = 2, 3
 
 
-class Bundle(NamedTuple):
-    """Nodes that a worker searches below.
+class SentPart(NamedTuple):
+    """A part that was sent to the cluster.
 
     Attributes
     ----------
@@ -51,21 +51,21 @@ class Bundle(NamedTuple):
         Number of the part.
     task : SubtreeTask
         The nodes.
-    starts : int
-        How often workers had begun it before this future was made.
+    lost : int
+        How often it had been lost with its worker before it was sent.
     """
 
     number: int
     task: SubtreeTask
-    starts: int = 0
+    lost: int = 0
 
 
 def part_size(n_open: int, workers: int, rate: float) -> tuple[int, float, float]:
     """Return the largest number of nodes of a part, and the most and the least seconds to search below them.
 
-    A part is short while few nodes are open, so that there are soon more of them, and long enough on many workers that
-    the calling process, which takes back some fifty parts a second, keeps up. It has as many nodes as a worker closes
-    in the least time, so that all workers together search about as best-bound search does.
+    While few nodes are open, parts are short, because their results are the nodes for the other workers. The least time
+    grows with the number of workers: the calling process can take back some fifty parts a second. A part has only as
+    many nodes as a worker closes in the least time, so that all nodes come in about the order of best-bound search.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ class DaskDispatcher:
     def __init__(self, client: Client, threads: int = 1) -> None:
         self.client, self._threads = client, threads
         self._name = f"milpbn-{uuid.uuid4().hex}"
-        self._out: dict[Future, Bundle] = {}
+        self._out: dict[Future, SentPart] = {}
         self._starts: Counter[int] = Counter()
         self._next_number = 0
         self._workers = 0
@@ -120,10 +120,9 @@ class DaskDispatcher:
         except (LostError, OSError) as error:
             self._reopen(search)
             if not search.budget.over():
-                warnings.warn(
+                warn(
                     f"The Dask scheduler is lost ({error}); the search goes on in this process.",
-                    BoundWarning,
-                    stacklevel=2,
+                    MilpbnWarning,
                 )
                 ThreadDispatcher(self._threads).run(search)
         except BaseException as error:
@@ -140,8 +139,9 @@ class DaskDispatcher:
 
     def _end(self) -> None:
         if self.client.status == "running":
-            self.client.unsubscribe_topic(self._name)
-            self.client.unregister_worker_plugin(self._name)
+            with suppress(OSError):  # the scheduler may be lost at any moment
+                self.client.unsubscribe_topic(self._name)
+                self.client.unregister_worker_plugin(self._name)
 
     def _search(self, search: TreeSearch) -> None:
         while True:
@@ -197,9 +197,9 @@ class DaskDispatcher:
             if task is None:
                 return
             self._next_number += 1
-            self._send(Bundle(self._next_number, task))
+            self._send(SentPart(self._next_number, task))
 
-    def _send(self, part: Bundle) -> None:
+    def _send(self, part: SentPart) -> None:
         future = self.client.submit(search_part, self._name, part.number, part.task, pure=False)
         self._out[future] = part
         self._done.add(future)
@@ -233,7 +233,8 @@ class DaskDispatcher:
             search.take_back_subtree(part.task, None)
             raise LostError("it forgot what it was asked for")
         if isinstance(error, KilledWorker):
-            self._again(search, part, GIVEN_UP)
+            # Dask also counts workers that ended before they had begun the part.
+            self._again(search, part, self._starts[part.number])
             return
         search.take_back_subtree(part.task, None)
         raise error if isinstance(error, BaseException) else SolverError(f"A worker failed: {error}")
@@ -242,12 +243,12 @@ class DaskDispatcher:
         """Halve the time of parts that were lost with their workers more than once, which Dask gives to others."""
         for future, part in list(self._out.items()):
             lost = self._starts[part.number] - 1
-            if lost >= HALVED and lost > part.starts:
+            if lost >= HALVED and lost > part.lost:
                 del self._out[future]
                 future.cancel()
                 self._again(search, part, lost)
 
-    def _again(self, search: TreeSearch, part: Bundle, lost: int) -> None:
+    def _again(self, search: TreeSearch, part: SentPart, lost: int) -> None:
         """Send a part once more, with half the time; raise SolverError if it was lost too often."""
         if lost >= GIVEN_UP:
             search.take_back_subtree(part.task, None)
@@ -257,7 +258,7 @@ class DaskDispatcher:
                 "these nodes are still open in the checkpoint. Give the workers more memory, or solve without them."
             )
         task = part.task._replace(seconds=part.task.seconds / 2)
-        self._send(Bundle(part.number, task, lost))
+        self._send(SentPart(part.number, task, lost))
 
     def _reopen(self, search: TreeSearch) -> None:
         """Open the nodes of all parts again that were not given back."""

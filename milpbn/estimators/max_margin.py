@@ -99,7 +99,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     workers : int or None, default=None
         Search in so many processes on this machine instead of `n_jobs` threads; needs the extra ``dask``.
     dask : str, dask.distributed.Client or None, default=None
-        Search on the workers of a Dask cluster: the address or file of its scheduler, or a client.
+        Search on the workers of a Dask cluster: the address or file of its scheduler. A client works for `fit` alone;
+        it cannot be copied, as `sklearn.base.clone` does.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.

@@ -63,7 +63,9 @@ class Choosing:
 
     def quiet(self, **changes: Any) -> Options:
         """Return the options of a search that writes no file and shows no progress, with other changes."""
+        # Trials are short: starting workers for each would take as long as many of them.
         silent = replace(self.options, output=None, certificate=None, trace=None, log=None, verbose=False)
+        silent = replace(silent, workers=None, dask=None)
         return replace(silent, n_best=1, checkpoint=None, resume=False, on_change=None, **changes)
 
     def search(self, tally: Tally, options: Options, started: float) -> Result:

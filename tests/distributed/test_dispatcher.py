@@ -18,7 +18,7 @@ from distributed import Client, LocalCluster
 import milpbn
 from milpbn.certificate.verify.check import verify
 from milpbn.distributed import dispatcher
-from milpbn.errors import BoundWarning
+from milpbn.errors import MilpbnWarning
 from milpbn.problem.scores.spec import Score
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.api import solve
@@ -121,7 +121,7 @@ def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(tmp_path: Path) ->
         closing = threading.Timer(0.5, client.close)
         closing.start()
         try:
-            with pytest.warns(BoundWarning, match="scheduler is lost"):
+            with pytest.warns(MilpbnWarning, match="scheduler is lost"):
                 found = solve(data, "sm", dask=client, certificate=path, verbose=False)
         finally:
             closing.join()

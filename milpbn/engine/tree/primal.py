@@ -163,7 +163,7 @@ class PrimalHeuristic:
             found = self.problem.candidates.structure(point.found)
             if self.problem.obeys(found):
                 self.offer(found, value)
-        if value < self.value - TUNING.primal.answer_distance * max(0.0, self.root.bound - self.value):
+        if not is_worth_a_climb(value, self.value, self.root.bound):
             return
         key = point.found.tobytes()
         with self._lock:
@@ -244,6 +244,11 @@ class PrimalHeuristic:
             pause=saved.number("pause"),
             passes=saved.count("passes"),
         )
+
+
+def is_worth_a_climb(value: float, incumbent: float, bound: float) -> bool:
+    """Return whether an answer of the oracle scores nearly as much as the incumbent, by the distance to a bound."""
+    return value >= incumbent - TUNING.primal.answer_distance * max(0.0, bound - incumbent)
 
 
 def _arcs(structure: Structure) -> NDArray[np.bool_]:

@@ -7,10 +7,10 @@ structures and observations for the branching rule; `SubtreeResult.renumbered` g
 from __future__ import annotations
 
 import math
+import time
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +22,7 @@ from milpbn.engine.tree.children import BoundedNodes
 from milpbn.engine.tree.expansion import Effort, NodeTask, expand
 from milpbn.engine.tree.frontier import Frontier
 from milpbn.engine.tree.node import Node
-from milpbn.engine.tuning import TUNING
+from milpbn.engine.tree.primal import is_worth_a_climb
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
@@ -165,8 +165,7 @@ class FoundStructures:
         """
         problem, key, cutoff = self._context.problem, point.found.tobytes(), self.cutoff
         value = score_of(self._context.model, point.found, point.direction, False)
-        least = cutoff - TUNING.primal.answer_distance * max(0.0, self._bound - cutoff)
-        if key in self._climbed or value < least:
+        if key in self._climbed or not is_worth_a_climb(value, cutoff, self._bound):
             return
         self._climbed.add(key)
         structure = problem.candidates.structure(point.found)
@@ -178,7 +177,7 @@ class FoundStructures:
         self.offer(search.structure, value)
 
 
-def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeResult:
+def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeResult:
     """Search below some nodes by best-bound search; at least one node is closed unless the worker's budget is over.
 
     Parameters
@@ -187,7 +186,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeRe
         Its incumbents are `FoundStructures`. When its budget is over, a node whose expansion is cut short stays open.
     task : SubtreeTask
         The nodes.
-    time : Budget
+    ends : Budget
         Asked between expansions whether to stop, which loses nothing.
     """
     model, found = worker.context.model, worker.incumbents
@@ -200,7 +199,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeRe
         frontier.push(node)
     least = Budget(task.least)
     while frontier and not worker.budget.over():
-        if closed and (time.over() or (frontier.bound() < task.floor and least.over())):
+        if closed and (ends.over() or (frontier.bound() < task.floor and least.over())):
             break
         node = frontier.take()
         frontier.update(max(node.bound, frontier.bound()), worker.target)
@@ -230,7 +229,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, time: Budget) -> SubtreeRe
         effort.steps - task.effort.steps,
         effort.discarded - task.effort.discarded,
         found.structures,
-        monotonic() - least.began,
+        time.monotonic() - least.began,
     )
 
 
