@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError
 from milpbn.milp.milp import Milp
-from milpbn.problem.scores.base import ScoreKind
+from milpbn.problem.scores.base import ScoreKind, Shape
 from milpbn.problem.scores.registry import score_names
 
 
@@ -26,10 +26,14 @@ class Capabilities:
 
     #: It maximises only scores that are sums over samples (`ScoreKind.sums_samples`); ``auto`` uses this.
     sums_only: bool = False
+    #: It maximises only sums of one term per variable and its parent set, decomposable scores.
+    local_only: bool = False
     #: It finds the K best structures, with a bound on all others.
     n_best: bool = False
     #: Its bounds are certified by the project's own arithmetic, and their proof can be written to a file.
     certificate: bool = False
+    #: Its bounds are computed by the project's own arithmetic, so that they hold up to no tolerance.
+    own_bounds: bool = False
     #: It solves a MILP. Then memory is forecast for one, and the options that concern a MILP are accepted.
     milp: bool = True
     #: It continues from the project's root bound, with the project's kernels and its own local search. Then the root
@@ -48,6 +52,8 @@ class Capabilities:
 
     def maximises(self, kind: ScoreKind | type[ScoreKind]) -> bool:
         """Whether it can maximise scores of this kind."""
+        if self.local_only:
+            return kind.shape is Shape.LINEAR
         return kind.sums_samples or not self.sums_only
 
     @property

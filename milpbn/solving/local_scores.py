@@ -22,10 +22,12 @@ from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
+from milpbn.solvers.registry import find_solver, solver_names
 from milpbn.solving.api import training_data
-from milpbn.solving.engines.base import Start
+from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.engines.registry import automatic
 from milpbn.solving.files import RunFiles
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
 from milpbn.solving.progress import Progress, number_lines, structure_lines, wants_progress
@@ -94,7 +96,8 @@ def solve_local_scores(
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     **options
-        How to search; see `milpbn.solving.options.Options`. The backend is a MILP solver; ``auto`` is HiGHS. The start
+        How to search; see `milpbn.solving.options.Options`. The backend is ``branch-and-cut``, which
+        ``auto`` stands for, or a MILP solver. The start
         is a structure over the variables of the file, in its order. ``output`` gets what `LocalResult.to_dict` returns.
 
     Raises
@@ -122,15 +125,15 @@ def solve_local_scores(
         return search.run(session)
 
 
-def _engine(options: Options) -> MilpEngine:
-    name = DEFAULT_SOLVER if options.backend.lower() == "auto" else options.backend
+def _engine(options: Options) -> Engine:
+    name = automatic(options.backend, Score(name="ll"))
     solver = find_solver(name)
-    if solver is None:
+    if solver is None and name.lower() != BranchAndCutEngine.name:
         raise InputError(
-            f"Local scores are maximised by a MILP solver, and there is no MILP solver {name!r}; choose one of "
-            f"{', '.join(solver_names())}."
+            f"Local scores are maximised by {BranchAndCutEngine.name} or a MILP solver, and there is no MILP solver "
+            f"{name!r}; choose one of {BranchAndCutEngine.name}, {', '.join(solver_names())}."
         )
-    return MilpEngine(solver)
+    return BranchAndCutEngine() if solver is None else MilpEngine(solver)
 
 
 @dataclass(frozen=True)
@@ -140,7 +143,7 @@ class _Search:
     local: LocalScores
     name: str
     options: Options
-    engine: MilpEngine
+    engine: Engine
     version: str
 
     def run(self, session: Session) -> LocalResult:

@@ -121,7 +121,7 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
     if job.options.root_only:
         session.produce(outcome=Outcome(limit="node"))
         return
-    engine = without_root(job.engine) if session.products.root is None else job.engine
+    engine = without_root(job.engine, job.problem.score) if session.products.root is None else job.engine
 
     def search() -> None:
         if kernels.ready("branching"):
@@ -145,7 +145,7 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     if structure is not None:
         structure = products.problem.adopted(structure)
     settings = options.settings(session.budget.deadline)
-    bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
+    bound_source = BoundSource.CERTIFIED if engine.capabilities.own_bounds else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
     start = Start(structure, products.root, None if earlier is None else earlier.tree)

@@ -36,6 +36,7 @@ class NativeEngine(Engine):
         sums_only=True,
         n_best=True,
         certificate=True,
+        own_bounds=True,
         milp=False,
         continues_root=True,
         resumes=True,

@@ -7,30 +7,33 @@ from milpbn.problem.scores.registry import score_names
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.registry import DEFAULT_SOLVER, SOLVERS, find_solver, solver_names
 from milpbn.solving.engines.base import Engine
+from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.native import NativeEngine, distributed_module
 from milpbn.solving.options import Options
 
 #: The engines that ``auto`` tries, in this order; it stands for the first one that maximises the score.
-AUTOMATIC = (NativeEngine.name, DEFAULT_SOLVER)
+AUTOMATIC = (NativeEngine.name, BranchAndCutEngine.name, DEFAULT_SOLVER)
+#: The project's own engines; all others are MILP solvers.
+OWN: dict[str, type[Engine]] = {engine.name: engine for engine in (NativeEngine, BranchAndCutEngine)}
 
 
 def engine_names() -> list[str]:
     """Return the names that `get_engine` takes, whether their solvers are installed or not."""
-    return [NativeEngine.name, *solver_names()]
+    return [*OWN, *solver_names()]
 
 
 def get_engine(name: str) -> Engine:
-    """Return an engine by its name: ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    """Return an engine by its name: ``native``, ``branch-and-cut``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
 
     Raise InputError if there is no engine of that name. Whether its solver is installed is checked by `Engine.version`
     and `Engine.run` only.
     """
-    if name.lower() == NativeEngine.name:
-        return NativeEngine()
+    if name.lower() in OWN:
+        return OWN[name.lower()]()
     solver = find_solver(name)
     if solver is None:
-        known = ", ".join([NativeEngine.name, *SOLVERS])
+        known = ", ".join([*OWN, *SOLVERS])
         raise InputError(f"There is no backend {name!r}; choose one of auto, {known} or pulp:NAME.")
     return MilpEngine(solver)
 
@@ -42,16 +45,20 @@ def automatic(name: str, score: Score) -> str:
     return next(engine for engine in AUTOMATIC if get_engine(engine).capabilities.maximises(score.kind))
 
 
-def without_root(engine: Engine) -> Engine:
+def without_root(engine: Engine, score: Score) -> Engine:
     """Return the engine that searches in place of another one where no structure is known, and so no root bound.
 
-    An engine that continues from the root cannot branch there. The first one of `AUTOMATIC` that does not need a root
-    finds a structure, or proves that none exists. Other engines are returned unchanged.
+    An engine that continues from the root cannot branch there. The first one of `AUTOMATIC` that does not need a root,
+    and maximises the score, finds a structure, or proves that none exists. Other engines are returned unchanged.
     """
     if not engine.capabilities.continues_root:
         return engine
     others = map(get_engine, AUTOMATIC)
-    return next(other for other in others if not other.capabilities.continues_root)
+    return next(
+        other
+        for other in others
+        if not other.capabilities.continues_root and other.capabilities.maximises(score.kind)
+    )
 
 
 def check_engine(engine: Engine, options: Options, score: Score) -> None:

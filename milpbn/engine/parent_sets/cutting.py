@@ -1,0 +1,236 @@
+"""The root of a search: rows and columns are added in rounds, parent sets are fixed, and structures are found.
+
+A round solves the linear program, bounds all costs by its multipliers, fixes parent sets by reduced costs, adds cheaper
+parent sets and violated rows, and removes rows without multipliers, which stay in a pool.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.parent_sets.ascent import first_clusters, members_of, unplaceable
+from milpbn.engine.parent_sets.blocks import violated_blocks
+from milpbn.engine.parent_sets.climbing import LEAST_GAIN, Climber, greedy_order
+from milpbn.engine.parent_sets.clusters import Support, violated_clusters
+from milpbn.engine.parent_sets.relaxation import Relaxation
+from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
+from milpbn.engine.parent_sets.sets import ParentSets
+from milpbn.util.budget import Budget
+
+#: Sizes of the blocks that are examined, in turn, and their number in a round.
+BLOCK_SIZES, BLOCKS = (5, 6, 7, 8), 40
+#: When rounds gain nothing, this many times as many blocks are examined, and the rounds end after so many of them.
+MORE_BLOCKS, IDLE_ROUNDS = 4, 4
+#: Most rounds, and the rounds over which the bound must gain this share of the gap a round.
+ROUNDS, PATIENCE, WORTHWHILE = 400, 12, 1e-3
+#: Cheapest parent sets of each variable in the first linear program, and those within this share of the gap.
+FIRST_SETS, FIRST_SHARE = 12, 0.05
+#: Most columns that a round adds, for each variable. Rows wait while there are more than the second number.
+MOST_COLUMNS, FEW_COLUMNS = 40, 5
+#: Rounds without a multiplier after which a row leaves the linear program.
+OLD = 8
+#: Clusters that a round adds at most, and rows from the pool.
+MOST_CLUSTERS, MOST_POOLED = 60, 60
+#: Most rows of the pool.
+POOL = 20_000
+#: Perturbations at the beginning, and after a better structure was found from a fractional point.
+FIRST_PERTURBATIONS, PERTURBATIONS = 4000, 400
+
+
+class Pool:
+    """All rows found so far, for points of later nodes."""
+
+    def __init__(self, n_variables: int) -> None:
+        self._n, self._known = n_variables, set[Row]()
+        self._rows: list[Row] = []
+        self._packed: PackedRows = pack([], n_variables)
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Add rows that are new."""
+        new = [row for row in rows if row not in self._known][: max(0, POOL - len(self._rows))]
+        if new:
+            self._known.update(new)
+            self._rows += new
+            self._packed = self._packed.followed_by(pack(new, self._n))
+
+    def violated(self, sets: ParentSets, point: Support, present: set[Row], least: float = 1e-3) -> list[Row]:
+        """Return violated rows that are not `present`, those that fail by the largest share first."""
+        fails = activities(sets, point.used, point.shares, self._packed) / np.maximum(1.0, self._packed.right)
+        order = (r for r in np.argsort(-fails, kind="stable") if fails[r] > least)
+        return list(islice((row for r in order if (row := self._rows[r]) not in present), MOST_POOLED))
+
+
+class Cutting:
+    """The linear program of a search, its rows, the best structure, and the parent sets that are not fixed.
+
+    Parameters
+    ----------
+    sets : ParentSets
+        The parent sets.
+    climber : Climber
+        Finds structures, which may break the limits.
+    limits : list of Row
+        Limits of children.
+    found : callable
+        Called with the parent sets of a better structure, int64 of shape (V,); returns whether it may be one.
+    margin : float
+        A parent set is fixed if every structure with it costs more than the best one by this, in nats.
+    budget : Budget
+        Asked between rounds.
+    start : int64 array, shape (V,), optional
+        Parent sets of a structure to start with.
+    seed : int
+        Seed of the separation.
+    fixes : bool
+        Whether parent sets are fixed by their reduced costs.
+
+    Attributes
+    ----------
+    allowed : bool array, shape (P,)
+        The parent sets that are not fixed to 0.
+    cost, best : float, int64 array of shape (V,) or None
+        Cost and parent sets of the best structure known; inf and None if there is none.
+    bound : float
+        Every structure costs at least this, in nats, or is no better than the best one known.
+    feasible : bool
+        Whether the parent sets may hold a structure.
+    """
+
+    def __init__(
+        self,
+        sets: ParentSets,
+        climber: Climber,
+        limits: list[Row],
+        found: Callable[[NDArray[np.int64]], bool],
+        margin: float,
+        budget: Budget,
+        *,
+        start: NDArray[np.int64] | None = None,
+        seed: int = 0,
+        fixes: bool = True,
+    ) -> None:
+        self.sets, self.climber, self.budget = sets, climber, budget
+        self._found, self._limits = found, limits
+        self.margin = margin if fixes else math.inf
+        self._seed, self.rng = seed, np.random.default_rng(seed)
+        self.allowed = np.ones(sets.n_sets, dtype=bool)
+        self.bound, self.cost = 0.0, math.inf
+        self.best: NDArray[np.int64] | None = None
+        self.relaxation = Relaxation(sets)
+        self.pool = Pool(sets.n_variables)
+        self.rounds = 0
+        if climber.cost < math.inf:
+            self.offer(climber.choice())
+        if start is not None:
+            self.offer(start)
+        first = first_clusters(sets, self.allowed, seed, budget)
+        self.feasible = first is not None
+        if first is not None:
+            self._start(*first)
+
+    def offer(self, choice: NDArray[np.int64]) -> None:
+        """Take the parent sets of an acyclic structure, if they are better than the best ones."""
+        cost = float(self.sets.costs[choice].sum())
+        if cost < self.cost - LEAST_GAIN and self._found(choice):
+            self.cost, self.best = cost, choice
+
+    def _start(self, clusters: list[Row], multipliers: NDArray[np.float64]) -> None:
+        """Make the first linear program from the clusters of the dual ascent and the cheapest parent sets."""
+        relaxation, sets = self.relaxation, self.sets
+        relaxation.add_rows([*self._limits, *clusters])
+        self.pool.add(clusters)
+        given = np.concatenate([np.zeros(len(self._limits)), multipliers])
+        bound, reduced, least = relaxation.bound_of(given, self.allowed)
+        self.bound = max(self.bound, bound)
+        self.fix(bound, reduced, least)
+        excess = reduced - least[sets.child]
+        chosen = self.allowed & (excess <= FIRST_SHARE * max(0.0, min(self.cost, 1e12) - self.bound))
+        for begin, end in zip(sets.offsets[:-1], sets.offsets[1:], strict=True):
+            cheapest = begin + np.argsort(excess[begin:end], kind="stable")[:FIRST_SETS]
+            chosen[cheapest] = self.allowed[cheapest]
+        if self.best is not None:
+            chosen[self.best] = True
+        relaxation.add_columns(np.flatnonzero(chosen))
+
+    def fix(self, bound: float, reduced: NDArray[np.float64], least: NDArray[np.float64]) -> None:
+        """Fix the parent sets to 0 that no better structure has."""
+        gone = bound + (reduced - least[self.sets.child]) > self.cost + self.margin
+        if self.best is not None:
+            gone[self.best] = False
+        self.allowed &= ~gone
+
+    def removable(self) -> NDArray[np.bool_]:
+        """Return which rows of the linear program may be removed: all but the limits of children."""
+        return np.arange(len(self.relaxation.rows)) >= len(self._limits)
+
+    def improve(self, point: Support) -> None:
+        """Climb from the order of a fractional point."""
+        weights = np.zeros(self.sets.n_sets)
+        weights[point.used] = point.shares
+        if self.climber.start(greedy_order(self.sets, weights)):
+            self.climber.perturb(PERTURBATIONS, self.budget)
+            self.offer(self.climber.choice())
+
+    def separate(self, point: Support, blocks: int) -> list[Row]:
+        """Return violated rows that are not in the linear program, and keep them in the pool."""
+        self.rounds += 1
+        present = self.relaxation.present
+        clusters = [
+            row for row in violated_clusters(point, self._seed + self.rounds) if row not in present
+        ]
+        rows = clusters[:MOST_CLUSTERS]
+        if blocks and not self.budget.over():
+            rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng)
+        self.pool.add(rows)
+        return [row for row in rows if row not in present]
+
+    def cycle(self, point: Support) -> Row | None:
+        """Return the cluster of the variables on or behind cycles of an integral point, None if it is acyclic."""
+        used = point.used[point.shares > 0.5]
+        members = members_of(unplaceable(np.arange(len(used) + 1), used, self.sets.masks))
+        return Row(CLUSTER, members) if members else None
+
+    def run(self, told: Callable[[], object], proved: Callable[[], bool]) -> None:
+        """Add columns and rows in rounds until the bound gains little, the gap is closed or the budget is used up."""
+        relaxation, n = self.relaxation, self.sets.n_variables
+        history: list[float] = []
+        idle = 0
+        for turn in range(ROUNDS):
+            if self.budget.over() or not relaxation.solve():
+                return
+            bound, reduced, least = relaxation.price(self.allowed)
+            self.bound = max(self.bound, bound)
+            told()
+            point = relaxation.support()
+            if turn % 5 == 0:
+                self.improve(point)
+            self.fix(bound, reduced, least)
+            if proved():
+                return
+            columns = relaxation.missing(self.allowed, reduced, MOST_COLUMNS * n)
+            relaxation.grow_older()
+            relaxation.drop_rows((relaxation.age > OLD) & self.removable())
+            relaxation.drop_columns(~self.allowed[relaxation.columns])
+            relaxation.add_columns(columns)
+            added = 0
+            if len(columns) < FEW_COLUMNS * n or turn % 3 == 2:
+                added = relaxation.add_rows(self.separate(point, BLOCKS * (MORE_BLOCKS if idle else 1)))
+            if not len(columns) and not added:
+                idle += 1
+                if idle >= IDLE_ROUNDS:
+                    return
+            elif added:
+                idle = 0
+            history.append(self.bound)
+            gap = self.cost - self.bound
+            if (
+                len(history) > PATIENCE
+                and not len(columns)
+                and self.bound - history[-PATIENCE] < WORTHWHILE * PATIENCE * gap
+            ):
+                return

@@ -1,0 +1,228 @@
+"""The linear program over some parent sets and rows, solved by HiGHS, and the bound that its dual values give.
+
+Columns and rows are added and removed as the search goes on. No bound rests on the solver's status: the bound is that
+of its dual values as multipliers (`milpbn.engine.parent_sets.rows.lagrangian`), over all allowed parent sets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import highspy
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.parent_sets.clusters import Support, support_of
+from milpbn.engine.parent_sets.rows import PackedRows, Row, cheaper_sides, entries, lagrangian, pack
+from milpbn.engine.parent_sets.sets import ParentSets
+
+#: A multiplier up to this counts as 0.
+NO_WEIGHT = 1e-9
+#: HiGHS's tolerance of reduced costs, in nats; the bound can be below the optimum by as much for each variable.
+DUAL_TOLERANCE = 1e-9
+#: The cost of leaving a variable without a parent set is this many times the largest cost of a structure.
+PENALTY = 1.0
+
+
+class Relaxation:
+    """Minimise the cost of the parent sets in it, one per variable, under its rows.
+
+    Parameters
+    ----------
+    sets : ParentSets
+        The parent sets.
+
+    Attributes
+    ----------
+    columns : int64 array, shape (K,)
+        Parent sets of the columns.
+    rows : list of Row
+        The rows; `packed` has them as arrays.
+    values, multipliers : float64 arrays, shapes (K,) and (R,)
+        The last solution, and the dual values of the rows, at least 0.
+    artificial, objective : float
+        The largest share of a variable without a parent set in the last solution, and its value.
+    age : int64 array, shape (R,)
+        How many solutions ago a row's multiplier was positive.
+    """
+
+    def __init__(self, sets: ParentSets) -> None:
+        n = sets.n_variables
+        self.sets = sets
+        self.solver = highspy.Highs()
+        for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex")):
+            self.solver.setOptionValue(option, value)
+        self.solver.setOptionValue("dual_feasibility_tolerance", DUAL_TOLERANCE)
+        nothing = np.zeros(0, dtype=np.int32)
+        self.solver.addRows(n, np.ones(n), np.ones(n), 0, np.zeros(n, dtype=np.int32), nothing, np.zeros(0))
+        # With an expensive column for each variable every linear program has a solution; its multipliers give a bound
+        # even where the allowed parent sets have none.
+        self.penalty = PENALTY * (1.0 + float(sets.costs[sets.offsets[1:] - 1].sum()))
+        each = np.arange(n, dtype=np.int32)
+        self.solver.addCols(n, np.full(n, self.penalty), np.zeros(n), np.full(n, np.inf), n, each, each, np.ones(n))
+        self.columns = np.zeros(0, dtype=np.int64)
+        self.place = np.full(sets.n_sets, -1, dtype=np.int64)
+        self.rows: list[Row] = []
+        self.present: set[Row] = set()
+        self.packed: PackedRows = pack([], n)
+        self._side = self.packed.masks.copy()
+        self.age = np.zeros(0, dtype=np.int64)
+        self.values, self.multipliers = np.zeros(0), np.zeros(0)
+        self.artificial, self.objective = 0.0, 0.0
+        self._upper = np.zeros(0)
+
+    def add_columns(self, new: NDArray[np.int64]) -> None:
+        """Add parent sets that are not there yet."""
+        k, n = len(new), self.sets.n_variables
+        if not k:
+            return
+        own = np.ones(len(self.rows) * k + 1), np.zeros(len(self.rows) * k + 1, dtype=np.int32)
+        starts = np.zeros(k, dtype=np.int32)
+        count = entries(self.sets, new, self.packed, self._side, False, own[1], own[0], starts)
+        ends = np.append(starts[1:], count)
+        # The row of the variable comes before the others.
+        place = np.insert(own[1][:count] + n, starts, self.sets.child[new])
+        value = np.insert(own[0][:count], starts, 1.0)
+        starts = starts + np.arange(k, dtype=np.int32)
+        assert len(place) == ends[-1] + k
+        self.solver.addCols(
+            k, self.sets.costs[new], np.zeros(k), np.full(k, np.inf), len(place), starts, place.astype(np.int32), value
+        )
+        self.place[new] = len(self.columns) + np.arange(k)
+        self.columns = np.concatenate([self.columns, new])
+        self._upper = np.concatenate([self._upper, np.full(k, np.inf)])
+
+    def add_rows(self, new: Iterable[Row]) -> int:
+        """Add the rows that are not there yet; return their number."""
+        rows = [row for row in dict.fromkeys(new) if row not in self.present]
+        k, n = len(rows), len(self.columns)
+        if not k:
+            return 0
+        packed = pack(rows, self.sets.n_variables)
+        side = cheaper_sides(self.sets, self.columns, packed)
+        place, value = np.empty(k * n + 1, dtype=np.int32), np.empty(k * n + 1)
+        starts = np.zeros(k, dtype=np.int32)
+        count = entries(self.sets, self.columns, packed, side, True, place, value, starts)
+        right = packed.right - np.bitwise_count(side).sum(axis=1)
+        places = place[:count] + np.int32(self.sets.n_variables)
+        self.solver.addRows(k, np.full(k, -np.inf), right, count, starts, places, value[:count])
+        self.rows += rows
+        self.present.update(rows)
+        self.packed = self.packed.followed_by(packed)
+        self._side = np.concatenate([self._side, side])
+        self.age = np.concatenate([self.age, np.zeros(k, dtype=np.int64)])
+        self.multipliers = np.concatenate([self.multipliers, np.zeros(k)])
+        return k
+
+    def drop_rows(self, gone: NDArray[np.bool_]) -> None:
+        """Remove rows."""
+        if not gone.any():
+            return
+        which = np.flatnonzero(gone).astype(np.int32) + np.int32(self.sets.n_variables)
+        self.solver.deleteRows(len(which), which)
+        self.present.difference_update(row for row, drops in zip(self.rows, gone, strict=True) if drops)
+        self.rows = [row for row, drops in zip(self.rows, gone, strict=True) if not drops]
+        self.packed = pack(self.rows, self.sets.n_variables)
+        self._side, self.age, self.multipliers = self._side[~gone], self.age[~gone], self.multipliers[~gone]
+
+    def drop_columns(self, gone: NDArray[np.bool_]) -> None:
+        """Remove columns."""
+        if not gone.any():
+            return
+        which = np.flatnonzero(gone).astype(np.int32) + np.int32(self.sets.n_variables)
+        self.solver.deleteCols(len(which), which)
+        self.place[self.columns[gone]] = -1
+        self.columns, self._upper = self.columns[~gone], self._upper[~gone]
+        self.place[self.columns] = np.arange(len(self.columns))
+
+    def allow(self, allowed: NDArray[np.bool_]) -> None:
+        """Fix the columns of other parent sets to 0; `allowed` has shape (P,)."""
+        upper = np.where(allowed[self.columns], np.inf, 0.0)
+        changed = np.flatnonzero(upper != self._upper).astype(np.int32)
+        if len(changed):
+            places = changed + np.int32(self.sets.n_variables)
+            self.solver.changeColsBounds(len(changed), places, np.zeros(len(changed)), upper[changed])
+            self._upper = upper
+
+    def solve(self, *, iterations: int | None = None) -> bool:
+        """Solve the linear program; return whether HiGHS found an optimum and its dual values.
+
+        With `iterations` it stops after so many; the dual values are then those of the last basis.
+        """
+        limit = 2**31 - 1 if iterations is None else iterations
+        self.solver.setOptionValue("simplex_iteration_limit", limit)
+        self.solver.run()
+        status = self.solver.getModelStatus()
+        good = {highspy.HighsModelStatus.kOptimal}
+        if iterations is not None:
+            good.add(highspy.HighsModelStatus.kIterationLimit)
+        if status not in good:
+            return False
+        solution = self.solver.getSolution()
+        n = self.sets.n_variables
+        values, duals = np.array(solution.col_value), np.array(solution.row_dual)[n:]
+        self.artificial, self.values = float(values[:n].max()), values[n:]
+        self.multipliers = np.maximum(0.0, -duals)
+        self.objective = float(self.solver.getInfo().objective_function_value)
+        return True
+
+    def recover(self) -> bool:
+        """Solve the linear program once more from the beginning, after HiGHS failed; return whether that helped."""
+        self.solver.clearSolver()
+        return self.solve()
+
+    def grow_older(self) -> None:
+        """Count the solutions since a row had a multiplier."""
+        self.age = np.where(self.multipliers > NO_WEIGHT, 0, self.age + 1)
+
+    def support(self) -> Support:
+        """Return the parent sets in use at the last solution."""
+        return support_of(self.sets, self.columns, self.values)
+
+    def price(self, allowed: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the bound of the multipliers, the reduced costs (P,), and the least ones of the variables (V,)."""
+        return self.bound_of(self.multipliers, allowed)
+
+    def bound_of(
+        self, multipliers: NDArray[np.float64], allowed: NDArray[np.bool_]
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return what `price` does for any multipliers, at least 0, of the rows."""
+        reduced, least = np.empty(self.sets.n_sets), np.empty(self.sets.n_variables)
+        bound = lagrangian(self.sets, self.packed, multipliers, allowed, reduced, least)
+        return float(bound), reduced, least
+
+    def missing(
+        self, allowed: NDArray[np.bool_], reduced: NDArray[np.float64], most: int
+    ) -> NDArray[np.int64]:
+        """Return allowed parent sets that are no columns but cheaper than all columns of their variable."""
+        sets, outside = self.sets, np.flatnonzero(allowed & (self.place < 0))
+        if not len(outside):
+            return outside
+        cheapest = np.full(sets.n_variables, self.penalty)
+        there = self.columns[allowed[self.columns]]
+        np.minimum.at(cheapest, sets.child[there], reduced[there])
+        excess = reduced[outside] - cheapest[sets.child[outside]]
+        cheaper = excess < -DUAL_TOLERANCE
+        return outside[cheaper][np.argsort(excess[cheaper], kind="stable")[:most]]
+
+    def basis(self) -> Any:
+        """Return the basis of the last solution."""
+        return self.solver.getBasis()
+
+    def restore(self, basis: Any, rows: Sequence[Row], columns: NDArray[np.int64]) -> None:
+        """Begin the next solution with a basis of the linear program with `rows` and `columns`.
+
+        What has been added since is basic (rows) or at 0 (columns); what is gone is left out.
+        """
+        status = highspy.HighsBasisStatus
+        n = self.sets.n_variables
+        old_columns = dict(zip(columns.tolist(), list(basis.col_status)[n:], strict=True))
+        old_rows = dict(zip(rows, list(basis.row_status)[n:], strict=True))
+        new = highspy.HighsBasis()
+        new.col_status = list(basis.col_status)[:n] + [
+            old_columns.get(p, status.kLower) for p in self.columns.tolist()
+        ]
+        new.row_status = list(basis.row_status)[:n] + [old_rows.get(row, status.kBasic) for row in self.rows]
+        new.valid = True
+        self.solver.setBasis(new)

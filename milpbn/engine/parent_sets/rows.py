@@ -1,0 +1,296 @@
+"""Inequalities that every acyclic structure satisfies, and the bound that their multipliers give.
+
+A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. There are three kinds:
+
+- *cluster*: a set C of variables; a(i, S) = 1 if S meets C, b = |C| - 1 (P12 (7), Jaakkola et al. 2010).
+- *block*: a set B of at most `LARGEST_BLOCK` variables and a function f on its subsets with f({}) = 0 and b = f(B).
+  a(i, S) = min { f(U + i) - f(U) : S n B subset of U subset of B - i }. In an order of an acyclic structure let U_i be
+  the members of B before i. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i), whose sum over B is f(B).
+- *limit*: at most b variables have the parent j; a(i, S) = 1 if S contains j.
+
+f is nondecreasing here, so all a are at least 0. A term a(i, {}) that all parent sets have is subtracted from both sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.sums import EPS
+from milpbn.engine.parent_sets.sets import ParentSets, has, meets
+from milpbn.util.compiled import kernel
+
+CLUSTER, BLOCK, LIMIT = 0, 1, 2
+#: Most members of a block.
+LARGEST_BLOCK = 8
+
+
+class Row(NamedTuple):
+    """One inequality.
+
+    Attributes
+    ----------
+    kind : int
+        `CLUSTER`, `BLOCK` or `LIMIT`.
+    members : tuple of int
+        The members, ascending; of a limit, the parent.
+    numbers : tuple of int
+        The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b.
+    """
+
+    kind: int
+    members: tuple[int, ...]
+    numbers: tuple[int, ...] = ()
+
+
+class PackedRows(NamedTuple):
+    """Rows as arrays for kernels.
+
+    Attributes
+    ----------
+    kind : int64 array, shape (R,)
+        Kind of each row.
+    masks : uint64 array, shape (R, W)
+        The variables whose parent sets have terms.
+    members : int64 array, shape (R, LARGEST_BLOCK)
+        Members of a block, -1 behind them; the parent of a limit.
+    first : int64 array, shape (R,)
+        Where the terms of a block begin in `terms`: 2**size for each member.
+    right : float64 array, shape (R,)
+        The right-hand sides.
+    terms : float64 array
+        The terms of all blocks.
+    """
+
+    kind: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    members: NDArray[np.int64]
+    first: NDArray[np.int64]
+    right: NDArray[np.float64]
+    terms: NDArray[np.float64]
+
+    def selected(self, kept: NDArray[np.bool_]) -> PackedRows:
+        """Return some of the rows; the terms stay."""
+        return PackedRows(*(array[kept] for array in self[:5]), self.terms)  # type: ignore[arg-type]
+
+    def followed_by(self, others: PackedRows) -> PackedRows:
+        """Return these rows and others."""
+        moved = others._replace(first=others.first + len(self.terms))
+        return PackedRows(*map(np.concatenate, zip(self, moved, strict=True)))  # type: ignore[arg-type]
+
+
+def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
+    """Return rows as arrays."""
+    rows = list(rows)
+    n, words = len(rows), -(-n_variables // 64)
+    kind = np.array([row.kind for row in rows], dtype=np.int64)
+    masks = np.zeros((n, words), dtype=np.uint64)
+    members = np.full((n, LARGEST_BLOCK), -1, dtype=np.int64)
+    first, right = np.zeros(n, dtype=np.int64), np.zeros(n)
+    terms: list[NDArray[np.float64]] = [np.zeros(0)]
+    used = 0
+    for r, row in enumerate(rows):
+        concerned: Iterable[int] = row.members if row.kind != LIMIT else range(n_variables)
+        for i in concerned:
+            masks[r, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+        if row.kind == CLUSTER:
+            right[r] = len(row.members) - 1
+            continue
+        members[r, : len(row.members)] = row.members
+        if row.kind == LIMIT:
+            right[r] = row.numbers[0]
+            continue
+        table = block_terms(np.array(row.numbers, dtype=np.float64))
+        shared = table[:, 0].copy()
+        first[r], right[r] = used, row.numbers[-1] - shared.sum()
+        terms.append((table - shared[:, None]).ravel())
+        used += table.size
+    return PackedRows(kind, masks, members, first, right, np.concatenate(terms))
+
+
+@kernel
+def block_terms(f):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return a(i, S) of a block for the values f, shape (2**b,); float64 array, shape (b, 2**b).
+
+    Where S contains i, which no parent set does, the number is a({i}, S - i).
+    """
+    n = len(f)
+    b = 0
+    while 1 << b < n:
+        b += 1
+    terms = np.empty((b, n))
+    for k in range(b):
+        bit = 1 << k
+        for s in range(n):
+            terms[k, s] = f[s | bit] - f[s & ~bit]
+        for j in range(b):
+            if j == k:
+                continue
+            for s in range(n):
+                if not s >> j & 1:
+                    terms[k, s] = min(terms[k, s], terms[k, s | 1 << j])
+    return terms
+
+
+@kernel(linked=True)
+def _place(members, i):  # type: ignore[no-untyped-def]
+    """Return the place of a variable among the members of a block."""
+    k = 0
+    while members[k] != i:
+        k += 1
+    return k
+
+
+@kernel(linked=True)
+def projected(mask, members):  # type: ignore[no-untyped-def]
+    """Return the members of a block that are in a set, as bits by place."""
+    found = 0
+    for k in range(len(members)):
+        if members[k] < 0:
+            break
+        if has(mask, members[k]):
+            found |= 1 << k
+    return found
+
+
+@kernel(linked=True)
+def _size(members):  # type: ignore[no-untyped-def]
+    b = 0
+    while b < len(members) and members[b] >= 0:
+        b += 1
+    return b
+
+
+@kernel(linked=True)
+def _term(kind, row, members, at, terms, mask):  # type: ignore[no-untyped-def]
+    """Return a(i, S) of a row for the parent set `mask` of i; `at` is where the terms of i begin."""
+    if kind == CLUSTER:
+        return 1.0 if meets(mask, row) else 0.0
+    if kind == LIMIT:
+        return 1.0 if has(mask, members[0]) else 0.0
+    return terms[at + projected(mask, members)]
+
+
+@kernel(linked=True)
+def _start(kind, members, first, i):  # type: ignore[no-untyped-def]
+    """Return where the terms of variable i begin in a block; 0 for another row."""
+    return first + (_place(members, i) << _size(members)) if kind == BLOCK else 0
+
+
+@kernel
+def lagrangian(sets, rows, multipliers, allowed, reduced, least):  # type: ignore[no-untyped-def]
+    """Fill the reduced costs of all sets and the least ones of all variables; return a lower bound on every cost.
+
+    The bound holds for every acyclic structure of allowed sets and all multipliers y >= 0 in exact arithmetic:
+    sum_i min_p (cost_p + sum_r y_r a_rp) - sum_r y_r b_r. All terms are at least 0, so the relative error of a sum of n
+    terms is at most n - 1 eps, which is subtracted.
+
+    Parameters
+    ----------
+    multipliers : float64 array, shape (R,)
+        The multipliers, at least 0.
+    allowed : bool array, shape (P,)
+        Other sets have the reduced cost inf.
+    reduced, least : float64 arrays, shapes (P,) and (V,)
+        Overwritten.
+    """
+    V, R = len(least), len(multipliers)
+    own, at = np.empty(R, dtype=np.int64), np.empty(R, dtype=np.int64)
+    right = total = 0.0
+    for r in range(R):
+        right += multipliers[r] * rows.right[r]
+    for i in range(V):
+        n = 0
+        for r in range(R):
+            if multipliers[r] > 0 and has(rows.masks[r], i):
+                own[n], at[n] = r, _start(rows.kind[r], rows.members[r], rows.first[r], i)
+                n += 1
+        least[i] = np.inf
+        for p in range(sets.offsets[i], sets.offsets[i + 1]):
+            if not allowed[p]:
+                reduced[p] = np.inf
+                continue
+            cost = sets.costs[p]
+            for q in range(n):
+                r = own[q]
+                cost += multipliers[r] * _term(
+                    rows.kind[r], rows.masks[r], rows.members[r], at[q], rows.terms, sets.masks[p]
+                )
+            reduced[p] = cost
+            least[i] = min(least[i], cost)
+        total += least[i] * (1.0 - (2 * n + 4) * EPS)
+    return total * (1.0 - (V + 4) * EPS) - right * (1.0 + (2 * R + 4) * EPS)
+
+
+@kernel
+def entries(sets, columns, rows, side, by_row, place, value, starts):  # type: ignore[no-untyped-def]
+    """Fill the matrix of rows and columns of a linear program, row by row or column by column; return its entries.
+
+    Parameters
+    ----------
+    columns : int64 array, shape (K,)
+        The parent sets of the columns.
+    side : uint64 array, shape (R, W)
+        The members of a cluster whose terms are a(i, S) - 1 instead of a(i, S).
+    by_row : bool
+        The order of the entries.
+    place, value, starts : int32, float64 and int32 arrays
+        Columns (or rows) and values of the entries, and where each row (or column) begins; overwritten.
+    """
+    n = 0
+    R, K = len(rows.kind), len(columns)
+    for outer in range(R if by_row else K):
+        starts[outer] = n
+        for inner in range(K if by_row else R):
+            r = outer if by_row else inner
+            p = columns[inner if by_row else outer]
+            i = sets.child[p]
+            if not has(rows.masks[r], i):
+                continue
+            at = _start(rows.kind[r], rows.members[r], rows.first[r], i)
+            a = _term(rows.kind[r], rows.masks[r], rows.members[r], at, rows.terms, sets.masks[p])
+            if has(side[r], i):
+                a -= 1.0
+            if a != 0.0:
+                place[n], value[n] = inner, a
+                n += 1
+    return n
+
+
+@kernel
+def activities(sets, used, shares, rows):  # type: ignore[no-untyped-def]
+    """Return by how much a point violates each row, float64 array, shape (R,).
+
+    `used`, int64 of shape (K,), are the parent sets whose `shares` are positive.
+    """
+    out = np.empty(len(rows.kind))
+    for r in range(len(rows.kind)):
+        total = -rows.right[r]
+        for t in range(len(used)):
+            i = sets.child[used[t]]
+            if has(rows.masks[r], i):
+                at = _start(rows.kind[r], rows.members[r], rows.first[r], i)
+                total += shares[t] * _term(
+                    rows.kind[r], rows.masks[r], rows.members[r], at, rows.terms, sets.masks[used[t]]
+                )
+        out[r] = total
+    return out
+
+
+def cheaper_sides(sets: ParentSets, columns: NDArray[np.int64], rows: PackedRows) -> NDArray[np.uint64]:
+    """Return for each cluster the members more than half of whose columns meet it (`entries`), uint64, shape (R, W).
+
+    With the terms a(i, S) - 1 for these, the row has fewer entries.
+    """
+    n, side = sets.n_variables, np.zeros_like(rows.masks)
+    child, masks = sets.child[columns], sets.masks[columns]
+    total = np.bincount(child, minlength=n)
+    for r in np.flatnonzero(rows.kind == CLUSTER):
+        hit = (masks & rows.masks[r]).any(axis=1)
+        many = np.flatnonzero(2 * np.bincount(child[hit], minlength=n) > total)
+        np.bitwise_or.at(side[r], many // 64, np.uint64(1) << (many % 64).astype(np.uint64))
+        side[r] &= rows.masks[r]
+    return side

@@ -1,0 +1,297 @@
+"""Branch and cut: nodes with restricted parent sets, bounded by the linear program with rows of the whole problem.
+
+A branching decision is an arc that is in a structure or not, or the order of two variables. Candidates are compared by
+a few simplex iterations in both children (strong branching). The search dives into the child with the smaller bound,
+and goes on with the node of the smallest bound when a dive ends.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.parent_sets.clusters import Support, arc_weights
+from milpbn.engine.parent_sets.cutting import Cutting
+from milpbn.engine.parent_sets.order_relation import propagate, put_before
+from milpbn.engine.parent_sets.rows import Row
+
+#: Most candidates of strong branching, and simplex iterations in each of their children.
+CANDIDATES, ITERATIONS = 8, 60
+#: Gains of the children below this share of the gap count as this share.
+LEAST_GAIN = 1e-3
+#: Rounds of rows in a node, the share of the gap that each must gain, and blocks examined.
+ROUNDS, WORTHWHILE, BLOCKS = 4, 0.02, 24
+#: Fewer rows than this from the pool are followed by new ones.
+FEW_ROWS = 10
+#: Rows without a multiplier for this many solutions leave the linear program, at least so many at once.
+OLD, AT_ONCE = 12, 20
+#: Columns that are added at once in a node.
+MOST_COLUMNS = 500
+#: The linear program of the tree has all parent sets that are left if they are at most this many.
+ALL_COLUMNS, SOME_COLUMNS = 3000, 1500
+
+
+@dataclass(eq=False)
+class Node:
+    """A subproblem: allowed parent sets, an order relation, and a lower bound on the costs of its structures.
+
+    Attributes
+    ----------
+    bound : float
+        The bound, in nats.
+    allowed : uint8 array
+        The allowed parent sets as bits.
+    before : uint64 array, shape (V, W)
+        What comes before each variable.
+    basis : tuple or None
+        The basis of the parent's linear program, its rows and its columns.
+    """
+
+    bound: float
+    allowed: NDArray[np.uint8]
+    before: NDArray[np.uint64]
+    depth: int = 0
+    basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An arc j -> i, or with `order` that j comes before i; the second child has the opposite."""
+
+    i: int
+    j: int
+    order: bool
+
+
+class Search:
+    """Search the tree below a root.
+
+    Parameters
+    ----------
+    cutting : Cutting
+        The root after its rounds.
+    tolerance : callable
+        A node is pruned if its bound is below the best cost by at most what it returns, in nats.
+    told : callable
+        Called after the bound or the number of nodes has changed.
+
+    Attributes
+    ----------
+    nodes : int
+        Number of nodes so far.
+    finished : bool
+        Whether no node is open.
+    """
+
+    def __init__(
+        self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[], object]
+    ) -> None:
+        self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
+        self._tolerance, self._told = tolerance, told
+        self.nodes, self.finished = 0, False
+        self._open: list[tuple[float, int, Node]] = []
+        self._current: Node | None = None
+        self._count = 0
+        #: The smallest bound of a node that was given up although its bound does not prove that it can be pruned.
+        self._left = np.inf
+
+    @property
+    def bound(self) -> float:
+        """A lower bound on all costs below that of the best structure."""
+        bounds = [node.bound for node in (self._current,) if node is not None]
+        bounds += [self._open[0][0]] if self._open else []
+        return min([self.cutting.cost, self._left, *bounds])
+
+    def run(self) -> None:
+        """Search until no node is open, or until the budget is used up."""
+        cutting, n = self.cutting, self.sets.n_variables
+        self._add_remaining()
+        before = np.zeros((n, self.sets.masks.shape[1]), dtype=np.uint64)
+        allowed = cutting.allowed.copy()
+        if propagate(self.sets, allowed, before):
+            self._current = Node(cutting.bound, np.packbits(allowed), before)
+        while True:
+            if cutting.budget.over():
+                return
+            if self._current is None and not self._take():
+                self.finished = True
+                self._told()
+                return
+            node = self._current
+            assert node is not None
+            self.nodes += 1
+            self._current = self._branch(node) if self._bounded(node) else None
+            self._told()
+
+    def _add_remaining(self) -> None:
+        """Add the parent sets that are left to the linear program, or the cheapest of them."""
+        cutting, relaxation = self.cutting, self.relaxation
+        relaxation.drop_columns(~cutting.allowed[relaxation.columns])
+        rest = np.flatnonzero(cutting.allowed & (relaxation.place < 0))
+        if len(rest) > ALL_COLUMNS and relaxation.solve():
+            _, reduced, least = relaxation.price(cutting.allowed)
+            rest = rest[np.argsort((reduced - least[self.sets.child])[rest], kind="stable")[:SOME_COLUMNS]]
+        relaxation.add_columns(rest)
+
+    def _pruned(self, bound: float) -> bool:
+        return bound >= self.cutting.cost - self._tolerance()
+
+    def _take(self) -> bool:
+        """Go on with the open node of the smallest bound; return whether there is one."""
+        while self._open:
+            bound, _, node = heapq.heappop(self._open)
+            if self._pruned(bound):
+                self._open.clear()
+                return False
+            self._current = node
+            if node.basis is not None:
+                self.relaxation.restore(*node.basis)
+            return True
+        return False
+
+    def _allowed(self, node: Node) -> NDArray[np.bool_]:
+        return np.unpackbits(node.allowed, count=self.sets.n_sets).astype(bool) & self.cutting.allowed
+
+    def _bounded(self, node: Node) -> bool:
+        """Bound a node by rounds of columns and rows; return whether it has to be branched on."""
+        cutting, relaxation = self.cutting, self.relaxation
+        allowed = self._allowed(node)
+        last, turn = node.bound, 0
+        while True:
+            relaxation.allow(allowed)
+            if cutting.budget.over():
+                node.allowed = np.packbits(allowed)
+                return True
+            if not relaxation.solve():
+                if not relaxation.recover():
+                    self._left = min(self._left, node.bound)
+                    return False
+            bound, reduced, least = relaxation.price(allowed)
+            node.bound = max(node.bound, bound)
+            if self._pruned(node.bound):
+                return False
+            gone = allowed & (bound + (reduced - least[self.sets.child]) > cutting.cost + cutting.margin)
+            if gone.any():
+                allowed &= ~gone
+                if not propagate(self.sets, allowed, node.before):
+                    return False
+            columns = relaxation.missing(allowed, reduced, MOST_COLUMNS)
+            if len(columns):
+                relaxation.add_columns(columns)
+                continue
+            if relaxation.artificial > 1e-9:
+                break
+            point = relaxation.support()
+            if point.integral:
+                row = cutting.cycle(point)
+                if row is not None:
+                    relaxation.add_rows([row])
+                    cutting.pool.add([row])
+                    continue
+                cutting.offer(point.used)
+                cutting.improve(point)
+                if not self._pruned(node.bound):
+                    self._left = min(self._left, node.bound)
+                return False
+            if self.nodes % 10 == 1 and turn == 0:
+                cutting.improve(point)
+            gain = WORTHWHILE * (cutting.cost - node.bound)
+            if (turn and node.bound - last < gain) or (turn >= ROUNDS and node.bound - last < 3 * gain):
+                break
+            last = node.bound
+            turn += 1
+            rows = cutting.pool.violated(self.sets, point, relaxation.present)
+            if len(rows) < FEW_ROWS:
+                rows += cutting.separate(point, BLOCKS)
+            relaxation.grow_older()
+            if not relaxation.add_rows(rows):
+                break
+        relaxation.grow_older()
+        old = (relaxation.age > OLD) & cutting.removable()
+        if old.sum() > AT_ONCE:
+            relaxation.drop_rows(old)
+            relaxation.solve()
+        node.allowed = np.packbits(allowed)
+        return True
+
+    def _candidates(self, point: Support) -> list[Decision]:
+        """Return the decisions on fractional arcs and orders, the most fractional first."""
+        arcs = arc_weights(point)
+        # The share of an arc that an integral point would have to change; orders count twice.
+        single = np.minimum(arcs, 1 - arcs)
+        both = np.triu(np.minimum(arcs, arcs.T))
+        scores = np.concatenate([single.ravel(), 2 * both.ravel()])
+        usable = np.concatenate([single.ravel() > 1e-4, both.ravel() > 0.05])
+        n = len(arcs)
+        best = [k for k in np.argsort(-scores, kind="stable")[: 4 * CANDIDATES].tolist() if usable[k]]
+        return [Decision(k % (n * n) // n, k % n, k >= n * n) for k in best[:CANDIDATES]]
+
+    def _child(self, node: Node, decision: Decision, first: bool) -> Node | None:
+        """Return a child of a node, None if it has no structure."""
+        sets, i, j = self.sets, decision.i, decision.j
+        allowed, before = self._allowed(node), node.before.copy()
+        if decision.order:
+            if not put_before(before, *((j, i) if first else (i, j))):
+                return None
+        else:
+            block = slice(sets.offsets[i], sets.offsets[i + 1])
+            contains = (sets.masks[block, j // 64] >> np.uint64(j % 64)) & np.uint64(1) == 1
+            allowed[block] &= contains if first else ~contains
+        if not propagate(sets, allowed, before):
+            return None
+        return Node(node.bound, np.packbits(allowed), before, node.depth + 1)
+
+    def _branch(self, node: Node) -> Node | None:
+        """Branch on the best candidate; store one child, and return the other one to go on with."""
+        relaxation, cutting = self.relaxation, self.cutting
+        relaxation.allow(self._allowed(node))
+        if not relaxation.solve():
+            self._left = min(self._left, node.bound)
+            return None
+        basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
+        start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
+        best: tuple[float, list[tuple[float, Node]]] | None = None
+        for decision in self._candidates(relaxation.support()):
+            children: list[tuple[float, Node]] = []
+            gains = []
+            for first in (True, False):
+                child = self._child(node, decision, first)
+                gain = gap
+                if child is not None:
+                    gain = self._probe(child, basis, start, gap)
+                    if not self._pruned(child.bound):
+                        children.append((gain, child))
+                gains.append(gain)
+            value = max(gains[0], LEAST_GAIN * gap) * max(gains[1], LEAST_GAIN * gap)
+            if best is None or value > best[0] or len(children) < 2:
+                best = value, children
+            if len(children) < 2 or cutting.budget.over():
+                break
+        relaxation.restore(*basis)
+        if best is None:
+            self._left = min(self._left, node.bound)
+            return None
+        children = sorted(best[1], key=lambda child: child[0])
+        for _, other in children[1:]:
+            other.basis = basis
+            self._count += 1
+            heapq.heappush(self._open, (other.bound, self._count, other))
+        return children[0][1] if children else None
+
+    def _probe(self, child: Node, basis: Any, start: float, gap: float) -> float:
+        """Take some simplex iterations in a child, note its bound, and return how much its optimum grows at least."""
+        relaxation = self.relaxation
+        allowed = self._allowed(child)
+        relaxation.allow(allowed)
+        relaxation.restore(*basis)
+        if not relaxation.solve(iterations=ITERATIONS):
+            return gap
+        gain = relaxation.objective - start
+        if gain >= gap:
+            child.bound = max(child.bound, relaxation.price(allowed)[0])
+        return min(max(gain, 0.0), gap)

@@ -1,0 +1,174 @@
+"""Parent sets and their costs as arrays, without the sets that no best structure needs.
+
+A score that is a sum of one term per variable is maximised over acyclic choices of parent sets. The search minimises
+costs: what a parent set loses against the best one of its variable. They are at least 0.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.problem.candidates import Candidates
+from milpbn.util.compiled import kernel
+
+#: Bits of a word of a set of variables.
+WORD = 64
+ONE, ZERO = np.uint64(1), np.uint64(0)
+
+
+class ParentSets(NamedTuple):
+    """The parent sets of all variables, those of a variable by ascending cost.
+
+    Attributes
+    ----------
+    offsets : int64 array, shape (V + 1,)
+        Start of each variable's block.
+    child : int64 array, shape (P,)
+        The variable of each parent set.
+    masks : uint64 array, shape (P, W)
+        The members as bits, 64 variables a word.
+    costs : float64 array, shape (P,)
+        What a set loses against the variable's best one, in nats, at least 0.
+    """
+
+    offsets: NDArray[np.int64]
+    child: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    costs: NDArray[np.float64]
+
+    @property
+    def n_variables(self) -> int:
+        """V."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_sets(self) -> int:
+        """P."""
+        return len(self.child)
+
+
+class Listed(NamedTuple):
+    """Parent sets of a search, and how they are numbered in the problem.
+
+    Attributes
+    ----------
+    sets : ParentSets
+        The parent sets.
+    index : int64 array, shape (P,)
+        Index of each set in eta.
+    best : float
+        Sum of the terms of the variables' best sets, in nats: a score is this minus a cost.
+    """
+
+    sets: ParentSets
+    index: NDArray[np.int64]
+    best: float
+
+
+def list_sets(candidates: Candidates, terms: NDArray[np.float64], *, dominated: bool = False) -> Listed:
+    """Return the candidates with the terms of a score, shape (P,), in nats.
+
+    Without `dominated` ones: a parent set with a subset among the candidates whose term is no smaller is in no better
+    structure, because a structure stays acyclic, and obeys limits of children, if arcs are removed.
+    """
+    n, offsets = candidates.n_variables, candidates.offsets
+    masks = np.zeros((candidates.n_sets, -(-n // WORD)), dtype=np.uint64)
+    parent, _, place = candidates.arcs
+    np.bitwise_or.at(masks, (place, parent // WORD), ONE << (parent % WORD).astype(np.uint64))
+    largest = np.maximum.reduceat(terms, offsets[:-1])
+    costs = np.repeat(largest, np.diff(offsets)) - terms
+    sizes = np.bincount(place, minlength=candidates.n_sets)
+    index = np.lexsort((sizes, costs, candidates.variable))
+    sets = ParentSets(offsets, candidates.variable[index], masks[index], costs[index])
+    if not dominated:
+        kept = undominated(sets.offsets, sets.masks)
+        index, sets = index[kept], selected(sets, kept)
+    return Listed(sets, index, math.fsum(largest))
+
+
+def selected(sets: ParentSets, kept: NDArray[np.bool_]) -> ParentSets:
+    """Return the parent sets where `kept`, shape (P,), is true."""
+    child = sets.child[kept]
+    offsets = np.searchsorted(child, np.arange(sets.n_variables + 1)).astype(np.int64)
+    return ParentSets(offsets, child, sets.masks[kept], sets.costs[kept])
+
+
+@kernel(linked=True)
+def has(mask, j):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Whether variable j is in a set of variables."""
+    return (mask[j >> 6] >> np.uint64(j & 63)) & ONE != ZERO
+
+
+@kernel(linked=True)
+def put(mask, j):  # type: ignore[no-untyped-def]
+    """Add variable j to a set."""
+    mask[j >> 6] |= ONE << np.uint64(j & 63)
+
+
+@kernel(linked=True)
+def drop(mask, j):  # type: ignore[no-untyped-def]
+    """Remove variable j from a set."""
+    mask[j >> 6] &= ~(ONE << np.uint64(j & 63))
+
+
+@kernel(linked=True)
+def inside(mask, others):  # type: ignore[no-untyped-def]
+    """Whether a set is a subset of another one."""
+    for w in range(len(mask)):
+        if mask[w] & ~others[w] != ZERO:
+            return False
+    return True
+
+
+@kernel(linked=True)
+def meets(mask, others):  # type: ignore[no-untyped-def]
+    """Whether two sets have a common member."""
+    for w in range(len(mask)):
+        if mask[w] & others[w] != ZERO:
+            return True
+    return False
+
+
+@kernel(linked=True)
+def next_random(state):  # type: ignore[no-untyped-def]
+    """Return the next number of a xorshift generator (Marsaglia 2003); `state`, uint64 of shape (1,), is not 0."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return x
+
+
+@kernel(linked=True)
+def random_below(state, n):  # type: ignore[no-untyped-def]
+    """Return a random integer in 0, ..., n - 1."""
+    return np.int64((next_random(state) >> np.uint64(11)) % np.uint64(n))
+
+
+@kernel(linked=True)
+def random_share(state):  # type: ignore[no-untyped-def]
+    """Return a random number in [0, 1)."""
+    return np.float64(next_random(state) >> np.uint64(11)) / 9007199254740992.0
+
+
+@kernel
+def undominated(offsets, masks):  # type: ignore[no-untyped-def]
+    """Return which sets have no subset before them in their variable's block; bool array, shape (P,)."""
+    kept = np.ones(len(masks), dtype=np.bool_)
+    found = np.empty(len(masks), dtype=np.int64)
+    for i in range(len(offsets) - 1):
+        n = 0
+        for p in range(offsets[i], offsets[i + 1]):
+            for k in range(n):
+                if inside(masks[found[k]], masks[p]):
+                    kept[p] = False
+                    break
+            if kept[p]:
+                found[n] = p
+                n += 1
+    return kept

@@ -1,0 +1,125 @@
+"""Branch and cut over parent sets, for scores that are sums of one term per variable and its parent set."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.events import Events
+from milpbn.engine.parent_sets.climbing import Climber, greedy_order
+from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
+from milpbn.engine.parent_sets.rows import LIMIT, Row
+from milpbn.engine.parent_sets.search import Search
+from milpbn.engine.parent_sets.sets import Listed, list_sets
+from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
+from milpbn.network.structure import Structure
+from milpbn.problem.problem import Problem
+from milpbn.problem.rounding import CAREFUL, EPS
+from milpbn.solvers.base import Capabilities, Outcome, Settings
+from milpbn.solving.engines.base import Engine, Start
+from milpbn.util import stages
+from milpbn.version import __version__
+
+
+class BranchAndCutEngine(Engine):
+    """Branch and cut over parent sets (`milpbn.engine.parent_sets`); its bounds rest on the project's own arithmetic."""
+
+    name = "branch-and-cut"
+    source = "branch and cut"
+    capabilities = Capabilities(local_only=True, milp=False, own_bounds=True)
+
+    def version(self) -> str:
+        """Return the project's own version."""
+        return f"milpbn {__version__} branch and cut"
+
+    def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
+        """Maximise a sum of local terms; see `Engine.run`."""
+        stages.enter("branch and cut")
+        run = _Run(problem, settings, events)
+        return run.search(start.structure)
+
+
+class _Run:
+    """One search: costs of the parent sets on one side, scores and structures on the other."""
+
+    def __init__(self, problem: Problem, settings: Settings, events: Events) -> None:
+        self.problem, self.settings, self.events = problem, settings, events
+        self.listed: Listed = list_sets(
+            problem.candidates, problem.linear + CAREFUL * problem.linear_error
+        )
+
+    def search(self, known: Structure | None) -> Outcome:
+        """Search from a structure or without one."""
+        problem, events, settings = self.problem, self.events, self.settings
+        sets, budget = self.listed.sets, events.budget
+        climber = Climber(sets, settings.seed)
+        climber.start(greedy_order(sets, np.ones(sets.n_sets)))
+        climber.perturb(FIRST_PERTURBATIONS, budget)
+        limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
+        error = problem.score_error
+        cutting = Cutting(
+            sets,
+            climber,
+            limits,
+            self._found,
+            -fixing_threshold(0.0, error),
+            budget,
+            start=None if known is None else self._choice(known),
+            seed=settings.seed,
+            fixes=settings.reduce,
+        )
+        if not cutting.feasible:
+            return Outcome(infeasible=True)
+
+        def proved() -> bool:
+            return cutting.bound >= cutting.cost - self._tolerance(cutting)
+
+        cutting.run(lambda: self._tell(cutting.bound), proved)
+        self._tell(cutting.bound)
+        if proved():
+            return Outcome(finished=True)
+        if budget.over():
+            return Outcome()
+        search = Search(
+            cutting, lambda: self._tolerance(cutting), lambda: self._tell(search.bound, search.nodes)
+        )
+        search.run()
+        if not search.finished:
+            return Outcome()
+        return Outcome(finished=cutting.best is not None, infeasible=cutting.best is None)
+
+    def _tolerance(self, cutting: Cutting) -> float:
+        """Return by how much a bound may be below the best cost and still prove it, in nats."""
+        score = self.listed.best - cutting.cost
+        if not np.isfinite(score):
+            return 0.0
+        return pruning_threshold(score, self.problem.score_error) - score
+
+    def _tell(self, cost: float, nodes: int | None = None) -> None:
+        """Report a lower bound on costs as an upper bound on scores, rounded up."""
+        if nodes is not None:
+            self.events.nodes(nodes)
+        if np.isfinite(cost):
+            best = self.listed.best
+            self.events.bound(best - cost + 4 * EPS * (abs(best) + cost))
+
+    def _found(self, choice: NDArray[np.int64]) -> bool:
+        """Offer the structure of some parent sets if it obeys the limits; return whether it does."""
+        candidates = self.problem.candidates
+        structure = candidates.structure(self.listed.index[choice])
+        if not self.problem.obeys(structure):
+            return False
+        self.events.offer(structure)
+        return True
+
+    def _choice(self, structure: Structure) -> NDArray[np.int64]:
+        """Return the cheapest sets inside a structure's parent sets: another structure that costs no more."""
+        sets, n = self.listed.sets, self.problem.candidates.n_variables
+        choice = np.empty(n, dtype=np.int64)
+        for i, parents in enumerate(structure.parents):
+            outside = np.full(sets.masks.shape[1], ~np.uint64(0))
+            for j in parents:
+                outside[j // 64] &= ~(np.uint64(1) << np.uint64(j % 64))
+            block = slice(sets.offsets[i], sets.offsets[i + 1])
+            choice[i] = sets.offsets[i] + int(np.argmin((sets.masks[block] & outside).any(axis=1)))
+        return choice
