@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from milpbn.cli.report import say
@@ -23,7 +22,7 @@ ALLOWED = {*PASSED_ON, "acyclicity", "start", "quiet", "verbose"}
 
 def is_local_scores(source: str | None) -> bool:
     """Whether a source is a file of local scores, by its ending."""
-    return source is not None and source.lower().endswith((".jkl", ".pss"))
+    return source is not None and source.lower().removesuffix(".gz").endswith((".jkl", ".pss"))
 
 
 def solve_scores(path: str, options: Options, start: str | None, started: float) -> int:
@@ -45,12 +44,12 @@ def solve_scores(path: str, options: Options, start: str | None, started: float)
 
     from milpbn.milp.files.jkl_file import read_jkl
     from milpbn.network import read_structure
-    from milpbn.solving.local_scores import describe, solve_local_scores
+    from milpbn.solving.local_scores import describe, scores_name, solve_local_scores
 
     scores = read_jkl(path)
     result = solve_local_scores(
         scores,
-        name=Path(path).stem,
+        name=scores_name(path),
         acyclicity=options.acyclicity if "acyclicity" in given else "cluster",
         start=None if start is None else read_structure(start, scores.candidates.names),
         verbose=options.verbose,

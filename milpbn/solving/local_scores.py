@@ -119,10 +119,15 @@ def solve_local_scores(
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:
-            name = "local scores" if isinstance(scores, LocalScores) else Path(scores).stem
+            name = "local scores" if isinstance(scores, LocalScores) else scores_name(scores)
         search = _Search(local, name, how, engine, version)
         session = Session(LocalProblem.of(local), budget, gap_rel=how.gap_rel, gap_abs=how.gap_abs)
         return search.run(session)
+
+
+def scores_name(path: str | os.PathLike[str]) -> str:
+    """Return the name of a file of local scores without its endings."""
+    return Path(Path(path).name.removesuffix(".gz")).stem
 
 
 def _engine(options: Options) -> Engine:

@@ -72,7 +72,8 @@ def run(job: Job) -> Result:
             blas = 1 if job.continues_root else options.n_threads
             with library_threads(blas), threads_used(options.n_threads), interrupts.deferred():
                 bounds = options.root_bound or any(step.bounds for step in job.steps)
-                branches = job.continues_root and not options.root_only
+                can = job.engine.capabilities
+                branches = (can.continues_root or can.local_only) and not options.root_only
                 with closing(Kernels(job.problem, bounds, branches, session.budget.over)) as kernels:
                     _run_stages(job, session, kernels, report)
         except KeyboardInterrupt:

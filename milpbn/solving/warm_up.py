@@ -18,6 +18,11 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
+from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation
+from milpbn.engine.parent_sets import rows as parent_set_rows
+from milpbn.engine.parent_sets.climbing import generator
+from milpbn.engine.parent_sets.clusters import Support
+from milpbn.engine.parent_sets.sets import list_sets, undominated
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
 from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
@@ -39,8 +44,8 @@ Needs = dict[str, list[Specialization]]
 class Kernels:
     """The kernels of one search, which other processes compile in the order of the stages.
 
-    `bounds` and `branches` say whether the project's own bounds are computed, and whether the native branch and bound
-    runs.
+    `bounds` and `branches` say whether the project's own bounds are computed, and whether one of its own tree searches
+    runs: the native one if there are margins, else branch and cut.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:
@@ -55,6 +60,8 @@ class Kernels:
                 unused.add("root")
             known = needed(problem.score.name, problem.score.max_parents, rows=rows)
             needs = {stage: jobs for stage, jobs in known.items() if stage not in unused}
+        elif branches and not numba.config.DISABLE_JIT:
+            needs = {"branching": for_parent_sets()}
         self._needs, self._stopping = needs, stopping
         self._compilation = Compilation(
             list(dict.fromkeys(job for stage in needs.values() for job in stage)), _tell
@@ -101,6 +108,7 @@ def compile_all(
         return 0
     needs = (needed(name, parents, rows=True) for name in ("sm", "cll") for parents in (2, 3))
     jobs = list(dict.fromkeys(job for stages_of in needs for stage in stages_of.values() for job in stage))
+    jobs += for_parent_sets()
     with closing(Compilation(jobs, told)) as compilation:
         compilation.ready(jobs, stopping)
     return len(jobs)
@@ -192,6 +200,46 @@ TREE = [
 ]
 COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 
+#: Those of branch and cut over parent sets.
+PARENT_SETS = [
+    (undominated, "some words"),
+    (climbing.cost_of_order, "some words numbers some some"),
+    (climbing.climb, "some words numbers some some number flags True random"),
+    (climbing.perturbed_climbs, "some words numbers some number some number 0 random"),
+    (climbing._greedy, "some some words numbers some"),
+    (ascent.unplaceable, "some some words"),
+    (ascent.ascend, "sets flags numbers words numbers 0 0 flags random"),
+    (parent_set_rows.block_terms, "numbers"),
+    (parent_set_rows.lagrangian, "sets packed numbers flags numbers numbers"),
+    (parent_set_rows.entries, "sets some packed words False int32s numbers int32s"),
+    (parent_set_rows.activities, "sets some numbers packed"),
+    (clusters.arc_weights, "support"),
+    (clusters.small_clusters, "support square words numbers"),
+    (clusters.tabu_clusters, "support 0 0 words numbers 0 random"),
+    (blocks.families_of, "support some some some numbers"),
+    (blocks.gauge, "0 some some numbers numbers"),
+    (order_relation.put_before, "words 0 0"),
+    (order_relation.propagate, "sets flags words"),
+]
+
+
+@cache
+def for_parent_sets() -> list[Specialization]:
+    """Return the kernels that branch and cut over parent sets needs."""
+    candidates = build_problem(tiny_data(), Score(name="ll"), for_milp=False).candidates
+    sets, some = (
+        list_sets(candidates, np.zeros(candidates.n_sets), dominated=True).sets,
+        np.zeros(1, dtype=np.int64),
+    )
+    examples = _plain_examples() | {
+        "sets": sets,
+        "words": sets.masks,
+        "packed": parent_set_rows.pack([], sets.n_variables),
+        "support": Support(some, some, sets.masks, np.zeros(1)),
+        "random": generator(0),
+    }
+    return [specialized(kernel, *(examples[name] for name in names.split())) for kernel, names in PARENT_SETS]
+
 
 @cache
 def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
@@ -225,18 +273,9 @@ def _examples(problem: Problem) -> dict[str, Any]:
     some, square = np.zeros(1, dtype=np.int64), np.zeros((1, 1))
     rows, forced = child_limits(problem.candidates, problem.rules), np.zeros((n, n), dtype=np.int64)
     allowed = np.ones(len(model.linear), dtype=bool)
-    return {
-        "0": 0,
-        "False": False,
-        "True": True,
-        "number": 0.0,
-        "numbers": np.zeros(1),
-        "some": some,
-        "flags": np.zeros(1, dtype=bool),
-        "square": square,
+    return _plain_examples() | {
         "cube": square[None],
         "int8s": some.astype(np.int8),
-        "int32s": some.astype(np.int32),
         "int32_rows": some.astype(np.int32)[None],
         "float32s": some.astype(np.float32),
         "float32_rows": square.astype(np.float32),
@@ -255,4 +294,20 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "node": subproblem_of(model, rows, np.zeros(0), allowed, forced, 0),
         "goal": frank_wolfe.Goal(0.0, 0.0, 0.0),
         "arcs": Arcs(some, some, np.zeros(1), some),
+    }
+
+
+def _plain_examples() -> dict[str, Any]:
+    """Return numbers and arrays of numbers by the names that stand for them."""
+    some = np.zeros(1, dtype=np.int64)
+    return {
+        "0": 0,
+        "False": False,
+        "True": True,
+        "number": 0.0,
+        "numbers": np.zeros(1),
+        "some": some,
+        "flags": np.zeros(1, dtype=bool),
+        "square": np.zeros((1, 1)),
+        "int32s": some.astype(np.int32),
     }

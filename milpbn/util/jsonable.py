@@ -16,6 +16,7 @@ import numpy as np
 
 from milpbn.errors import InputError
 from milpbn.util.memory import format_bytes
+from milpbn.util.raw_files import unpack_gzip
 
 #: Largest accepted number. Scores, bounds, gaps and times are much smaller, and sums of a few such numbers are finite.
 LARGEST_NUMBER = 1e150
@@ -72,7 +73,9 @@ def _lines(value: Any, depth: int, indent: str = "") -> str:
 
 
 def read_text(path: str | os.PathLike[str], what: str) -> str:
-    """Return the text of a UTF-8 file, without a byte order mark; `what` is its kind, such as "classifier file".
+    """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
+
+    `what` is its kind, such as "classifier file".
 
     Raises
     ------
@@ -86,6 +89,8 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
             raise InputError(
                 f"The {what} {str(path)!r} has more than {format_bytes(LARGEST_TEXT)}; check that it is the right file."
             )
+        if content.startswith(b"\x1f\x8b"):
+            content = unpack_gzip(content, repr(str(path)))
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except InputError:
         raise

@@ -33,6 +33,7 @@ for score in (Score(p=0.9), Score(name="sbm", p=0.9), Score(name="cll"), Score(p
     solve("instance:corral", score, time_limit=20, **quiet)
 solve("instance:corral", Score(p=0.9), constraints=Constraints(max_children={"A0": 1}), time_limit=20, **quiet)
 solve("instance:corral", Score(name="hard-margin"), backend="highs", time_limit=20, **quiet)
+solve("instance:corral", Score(name="bdeu", max_parents=3), backend="branch-and-cut", time_limit=20, **quiet)
 print(json.dumps(compiled))
 """
 

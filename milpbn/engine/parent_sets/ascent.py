@@ -106,7 +106,7 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
 
 @kernel
 def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, random):  # type: ignore[no-untyped-def]
-    """Fill the clusters begin, ..., end - 1 and their multipliers; return how many there are, -1 if sets hold no structure.
+    """Fill the clusters begin, ..., end - 1 and their multipliers; return their number, -1 if no structure is allowed.
 
     `reduced`, shape (P,), are the costs, and at the end what is left of them. `changed`, bool of shape (V,), has the
     variables whose costs have changed since the least one of them was 0: at first all.

@@ -1,8 +1,8 @@
 """Block rows (`milpbn.engine.parent_sets.rows`) that a fractional point violates.
 
-The point is projected to a block B: a family (i, S) is a member i of B and a set S of other members, X is the share of
-the parent sets of i whose members in B are S. An order of B is a vertex v: 1 for the families that are parent sets of an
-acyclic structure of B in this order. The block has a violated row if the gauge of X,
+The point is projected to a block B: a family (i, S) is a member i of B and a set S of other members, X is the share
+of the parent sets of i whose members in B are S. An acyclic structure of B is a vertex v: 1 for its families. The
+block has a violated row if the gauge of X,
 
     min sum_v lambda_v   subject to   sum_v lambda_v v >= X, lambda >= 0,
 

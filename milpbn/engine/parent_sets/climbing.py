@@ -66,7 +66,7 @@ def _move(order, a, b):  # type: ignore[no-untyped-def]
 
 @kernel(inner=True)
 def _place_before(offsets, masks, costs, order, choice, at):  # type: ignore[no-untyped-def]
-    """Return the best earlier place for the variable at place `at`, and the change of cost, -`LEAST_GAIN` if none gains.
+    """Return the best earlier place for the variable v at place `at`, and the change of cost.
 
     A variable that v overtakes may take a cheaper set that contains v; v itself may lose its set.
     """
@@ -101,7 +101,7 @@ def _place_before(offsets, masks, costs, order, choice, at):  # type: ignore[no-
 
 @kernel(inner=True)
 def _place_behind(offsets, masks, costs, order, choice, at):  # type: ignore[no-untyped-def]
-    """Return the best later place for the variable at place `at`, and the change of cost; see `_place_before`.
+    """Return the best later place for the variable v at place `at`, and the change of cost; see `_place_before`.
 
     A variable that overtakes v loses its set if that contains v; v may take a cheaper set.
     """
@@ -307,7 +307,7 @@ class Climber:
         return True
 
     def perturb(self, times: int, budget: Budget) -> bool:
-        """Perturb and climb several times, or until the budget is used up; return whether the best one became better."""
+        """Perturb and climb several times, within the budget; return whether the best order became better."""
         before, sets = self.cost, self.sets
         arrays = sets.offsets, sets.masks, sets.costs
         for done in range(0, times, AT_ONCE):

@@ -127,7 +127,9 @@ def small_clusters(point, arcs, out, weights):  # type: ignore[no-untyped-def]
                 put(cluster, i)
                 put(cluster, j)
                 put(cluster, k)
-                weight = _outside(point, cluster, i) + _outside(point, cluster, j) + _outside(point, cluster, k)
+                weight = (
+                    _outside(point, cluster, i) + _outside(point, cluster, j) + _outside(point, cluster, k)
+                )
                 if weight < 1 - LEAST_VIOLATION:
                     found = _keep(out, weights, found, cluster, weight)
     return found
@@ -237,7 +239,9 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
     return found
 
 
-def violated_clusters(point: Support, seed: int, *, begins: int | None = None, steps: int = STEPS) -> list[Row]:
+def violated_clusters(
+    point: Support, seed: int, *, begins: int | None = None, steps: int = STEPS
+) -> list[Row]:
     """Return violated clusters, the most violated first."""
     n = len(point.offsets) - 1
     out, weights = np.zeros((MOST, point.masks.shape[1]), dtype=np.uint64), np.zeros(MOST)

@@ -180,9 +180,7 @@ class Cutting:
         """Return violated rows that are not in the linear program, and keep them in the pool."""
         self.rounds += 1
         present = self.relaxation.present
-        clusters = [
-            row for row in violated_clusters(point, self._seed + self.rounds) if row not in present
-        ]
+        clusters = [row for row in violated_clusters(point, self._seed + self.rounds) if row not in present]
         rows = clusters[:MOST_CLUSTERS]
         if blocks and not self.budget.over():
             rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng)

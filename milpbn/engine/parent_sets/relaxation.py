@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import highspy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,10 +47,17 @@ class Relaxation:
     """
 
     def __init__(self, sets: ParentSets) -> None:
+        import highspy  # a process that has loaded it cannot load OR-Tools
+
         n = sets.n_variables
-        self.sets = sets
+        self.sets, self._highs = sets, highspy
         self.solver = highspy.Highs()
-        for option, value in (("output_flag", False), ("threads", 1), ("presolve", "off"), ("solver", "simplex")):
+        for option, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("presolve", "off"),
+            ("solver", "simplex"),
+        ):
             self.solver.setOptionValue(option, value)
         self.solver.setOptionValue("dual_feasibility_tolerance", DUAL_TOLERANCE)
         nothing = np.zeros(0, dtype=np.int32)
@@ -60,7 +66,9 @@ class Relaxation:
         # even where the allowed parent sets have none.
         self.penalty = PENALTY * (1.0 + float(sets.costs[sets.offsets[1:] - 1].sum()))
         each = np.arange(n, dtype=np.int32)
-        self.solver.addCols(n, np.full(n, self.penalty), np.zeros(n), np.full(n, np.inf), n, each, each, np.ones(n))
+        self.solver.addCols(
+            n, np.full(n, self.penalty), np.zeros(n), np.full(n, np.inf), n, each, each, np.ones(n)
+        )
         self.columns = np.zeros(0, dtype=np.int64)
         self.place = np.full(sets.n_sets, -1, dtype=np.int64)
         self.rows: list[Row] = []
@@ -87,7 +95,14 @@ class Relaxation:
         starts = starts + np.arange(k, dtype=np.int32)
         assert len(place) == ends[-1] + k
         self.solver.addCols(
-            k, self.sets.costs[new], np.zeros(k), np.full(k, np.inf), len(place), starts, place.astype(np.int32), value
+            k,
+            self.sets.costs[new],
+            np.zeros(k),
+            np.full(k, np.inf),
+            len(place),
+            starts,
+            place.astype(np.int32),
+            value,
         )
         self.place[new] = len(self.columns) + np.arange(k)
         self.columns = np.concatenate([self.columns, new])
@@ -154,9 +169,8 @@ class Relaxation:
         self.solver.setOptionValue("simplex_iteration_limit", limit)
         self.solver.run()
         status = self.solver.getModelStatus()
-        good = {highspy.HighsModelStatus.kOptimal}
-        if iterations is not None:
-            good.add(highspy.HighsModelStatus.kIterationLimit)
+        statuses = self._highs.HighsModelStatus
+        good = {statuses.kOptimal} | ({statuses.kIterationLimit} if iterations is not None else set())
         if status not in good:
             return False
         solution = self.solver.getSolution()
@@ -215,11 +229,11 @@ class Relaxation:
 
         What has been added since is basic (rows) or at 0 (columns); what is gone is left out.
         """
-        status = highspy.HighsBasisStatus
+        status = self._highs.HighsBasisStatus
         n = self.sets.n_variables
         old_columns = dict(zip(columns.tolist(), list(basis.col_status)[n:], strict=True))
         old_rows = dict(zip(rows, list(basis.row_status)[n:], strict=True))
-        new = highspy.HighsBasis()
+        new = self._highs.HighsBasis()
         new.col_status = list(basis.col_status)[:n] + [
             old_columns.get(p, status.kLower) for p in self.columns.tolist()
         ]

@@ -8,7 +8,7 @@ A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. T
   the members of B before i. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i), whose sum over B is f(B).
 - *limit*: at most b variables have the parent j; a(i, S) = 1 if S contains j.
 
-f is nondecreasing here, so all a are at least 0. A term a(i, {}) that all parent sets have is subtracted from both sides.
+f is nondecreasing here, so all a are at least 0. What all parent sets have, a(i, {}), is subtracted from both sides.
 """
 
 from __future__ import annotations

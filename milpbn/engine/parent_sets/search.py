@@ -88,9 +88,7 @@ class Search:
         Whether no node is open.
     """
 
-    def __init__(
-        self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[], object]
-    ) -> None:
+    def __init__(self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[], object]) -> None:
         self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
         self._tolerance, self._told = tolerance, told
         self.nodes, self.finished = 0, False
@@ -167,10 +165,9 @@ class Search:
             if cutting.budget.over():
                 node.allowed = np.packbits(allowed)
                 return True
-            if not relaxation.solve():
-                if not relaxation.recover():
-                    self._left = min(self._left, node.bound)
-                    return False
+            if not relaxation.solve() and not relaxation.recover():
+                self._left = min(self._left, node.bound)
+                return False
             bound, reduced, least = relaxation.price(allowed)
             node.bound = max(node.bound, bound)
             if self._pruned(node.bound):

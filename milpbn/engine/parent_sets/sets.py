@@ -118,19 +118,19 @@ def drop(mask, j):  # type: ignore[no-untyped-def]
 @kernel(linked=True)
 def inside(mask, others):  # type: ignore[no-untyped-def]
     """Whether a set is a subset of another one."""
+    outside = ZERO
     for w in range(len(mask)):
-        if mask[w] & ~others[w] != ZERO:
-            return False
-    return True
+        outside |= mask[w] & ~others[w]
+    return outside == ZERO
 
 
 @kernel(linked=True)
 def meets(mask, others):  # type: ignore[no-untyped-def]
     """Whether two sets have a common member."""
+    common = ZERO
     for w in range(len(mask)):
-        if mask[w] & others[w] != ZERO:
-            return True
-    return False
+        common |= mask[w] & others[w]
+    return common != ZERO
 
 
 @kernel(linked=True)

@@ -22,7 +22,7 @@ from milpbn.version import __version__
 
 
 class BranchAndCutEngine(Engine):
-    """Branch and cut over parent sets (`milpbn.engine.parent_sets`); its bounds rest on the project's own arithmetic."""
+    """Branch and cut over parent sets (`milpbn.engine.parent_sets`); no bound rests on a solver."""
 
     name = "branch-and-cut"
     source = "branch and cut"
@@ -44,9 +44,7 @@ class _Run:
 
     def __init__(self, problem: Problem, settings: Settings, events: Events) -> None:
         self.problem, self.settings, self.events = problem, settings, events
-        self.listed: Listed = list_sets(
-            problem.candidates, problem.linear + CAREFUL * problem.linear_error
-        )
+        self.listed: Listed = list_sets(problem.candidates, problem.linear + CAREFUL * problem.linear_error)
 
     def search(self, known: Structure | None) -> Outcome:
         """Search from a structure or without one."""

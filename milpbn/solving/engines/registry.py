@@ -24,7 +24,7 @@ def engine_names() -> list[str]:
 
 
 def get_engine(name: str) -> Engine:
-    """Return an engine by its name: ``native``, ``branch-and-cut``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    """Return an engine by its name, one of `engine_names` or ``pulp:NAME``.
 
     Raise InputError if there is no engine of that name. Whether its solver is installed is checked by `Engine.version`
     and `Engine.run` only.

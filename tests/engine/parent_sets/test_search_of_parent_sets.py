@@ -29,7 +29,10 @@ def drawn(seed, *, n_extra=0):
         listed = [s for s in every if rng.random() < 0.6 or (not s and rng.random() < 0.8)] or [()]
         sets.append(tuple(listed))
         # Few distinct values, so that there are ties, or terms in which more parents score more.
-        kinds = (rng.integers(-3, 1, len(listed)), 30 * rng.random(len(listed)) + [5 * len(s) for s in listed])
+        kinds = (
+            rng.integers(-3, 1, len(listed)),
+            30 * rng.random(len(listed)) + [5 * len(s) for s in listed],
+        )
         scores += list(-50.0 + kinds[int(rng.integers(2))] * 10.0 ** rng.integers(-1, 3))
     sets += [((),)] * n_extra
     scores += [-1.5] * n_extra
