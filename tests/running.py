@@ -27,7 +27,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome, Settings, Solver
 from milpbn.solvers.registry import find_solver
 from milpbn.solving.engines.base import Start
-from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.state import Session
 
 FORMULATIONS = ("order", "cluster")
@@ -158,11 +158,11 @@ def run(
     *,
     reduce: bool = False,
 ) -> tuple[Session, Outcome]:
-    """Solve with the solver alone: no heuristics, and no bound but the solver's."""
+    """Solve with a solver, or branch and cut, alone: no heuristics of a run, and no bound but its own."""
     session = Session(problem)
     settings = Settings(acyclicity=acyclicity, reduce=reduce)
     events = session.events(backend, BoundSource.SOLVER)
-    outcome = MilpEngine(find_solver(backend)).run(problem, Start(start), settings, events)
+    outcome = get_engine(backend).run(problem, Start(start), settings, events)
     if session.error is not None:
         raise session.error
     return session, outcome

@@ -57,6 +57,7 @@ ENGINE_LAYERS = (
     "pool",
     "optima",
     "reduction",
+    "parent_sets",
     "root",
     "tree",
 )

@@ -22,7 +22,7 @@ from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.registry import find_solver, solver_names
+from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
 from milpbn.solving.api import training_data
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
@@ -115,6 +115,11 @@ def solve_local_scores(
     budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
     engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
+    if not engine.capabilities.milp and (how.acyclicity != "cluster" or how.log or how.solver_options):
+        raise InputError(
+            f"The backend {engine.name} has no use for --acyclicity order, --log and --solver-option; leave them out, "
+            f"or name a MILP solver, for instance --backend {DEFAULT_SOLVER}."
+        )
     engine.check_options(how.solver_options or {})
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
@@ -155,7 +160,8 @@ class _Search:
         """Search, report, and return the result."""
         options = self.options
         files, progress = RunFiles(options), Progress() if wants_progress(options.verbose) else None
-        events = session.events(self.engine.source, BoundSource.SOLVER)
+        own = self.engine.capabilities.own_bounds
+        events = session.events(self.engine.source, BoundSource.CERTIFIED if own else BoundSource.SOLVER)
         first = self._first(session.problem)
         if first is not None:
             events.offer(first)

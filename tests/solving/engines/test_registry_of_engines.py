@@ -40,7 +40,7 @@ ASKED = {
 
 def test_every_name_gives_an_engine() -> None:
     names = engine_names()
-    assert {"native", "highs", "cbc", "cpsat", "scip", "pulp:GUROBI"} <= set(names)
+    assert {"native", "branch-and-cut", "highs", "cbc", "cpsat", "scip", "pulp:GUROBI"} <= set(names)
     for name in names:
         engine = get_engine(name)
         assert isinstance(engine, Engine)
@@ -49,37 +49,40 @@ def test_every_name_gives_an_engine() -> None:
 
 def test_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(
-        InputError, match=r"no backend 'cplex'; choose one of auto, native, highs, .* or pulp:NAME"
+        InputError,
+        match=r"no backend 'cplex'; choose one of auto, native, branch-and-cut, highs, .* or pulp:NAME",
     ):
         get_engine("cplex")
 
 
 @pytest.mark.parametrize("asked", ASKED)
-@pytest.mark.parametrize("name", ["native", "highs", "cbc", "cpsat", "scip", "pulp:HiGHS"])
+@pytest.mark.parametrize("name", ["native", "branch-and-cut", "highs", "cbc", "cpsat", "scip", "pulp:HiGHS"])
 def test_what_an_engine_cannot_do_is_refused(name: str, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
     options, capability, words = ASKED[asked]
     engine = get_engine(name)
     monkeypatch.setattr(type(engine), "check_options", lambda self, options: None)
+    score = Score(name=engine.capabilities.scores[0])
     if getattr(engine.capabilities, capability):
-        check_engine(engine, Options(**options), Score())
+        check_engine(engine, Options(**options), score)
         return
     with pytest.raises(InputError, match=words):
-        check_engine(engine, Options(**options), Score())
+        check_engine(engine, Options(**options), score)
 
 
 @pytest.mark.parametrize("score", SCORES)
 def test_auto_chooses_by_the_score(score: str) -> None:
-    native = get_engine("native").capabilities
-    assert automatic("auto", Score(name=score)) == ("native" if score in native.scores else "highs")
+    chosen = automatic("auto", Score(name=score))
+    own = [name for name in ("native", "branch-and-cut") if score in get_engine(name).capabilities.scores]
+    assert [chosen] == (own or ["highs"])
     assert automatic("cbc", Score(name=score)) == "cbc"
 
 
 def test_without_a_root_an_engine_that_needs_none_searches(monkeypatch: pytest.MonkeyPatch) -> None:
     cbc = get_engine("cbc")
-    assert without_root(cbc) is cbc
-    assert without_root(get_engine("native")).name == "highs"
+    assert without_root(cbc, Score()) is cbc
+    assert without_root(get_engine("native"), Score()).name == "highs"
     monkeypatch.setattr(registry, "AUTOMATIC", ("native", "cbc", "highs"))
-    assert without_root(get_engine("native")).name == "cbc"
+    assert without_root(get_engine("native"), Score()).name == "cbc"
 
 
 def test_no_code_names_a_solver() -> None:
