@@ -78,7 +78,7 @@ class Search:
     tolerance : callable
         A node is pruned if its bound is below the best cost by at most what it returns, in nats.
     told : callable
-        Called after the bound or the number of nodes has changed.
+        Called with the bound and the number of nodes after each node.
 
     Attributes
     ----------
@@ -88,7 +88,7 @@ class Search:
         Whether no node is open.
     """
 
-    def __init__(self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[], object]) -> None:
+    def __init__(self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[float, int], object]) -> None:
         self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
         self._tolerance, self._told = tolerance, told
         self.nodes, self.finished = 0, False
@@ -118,13 +118,13 @@ class Search:
                 return
             if self._current is None and not self._take():
                 self.finished = True
-                self._told()
+                self._told(self.bound, self.nodes)
                 return
             node = self._current
             assert node is not None
             self.nodes += 1
             self._current = self._branch(node) if self._bounded(node) else None
-            self._told()
+            self._told(self.bound, self.nodes)
 
     def _add_remaining(self) -> None:
         """Add the parent sets that are left to the linear program, or the cheapest of them."""

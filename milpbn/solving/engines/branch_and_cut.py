@@ -78,9 +78,7 @@ class _Run:
             return Outcome(finished=True)
         if budget.over():
             return Outcome()
-        search = Search(
-            cutting, lambda: self._tolerance(cutting), lambda: self._tell(search.bound, search.nodes)
-        )
+        search = Search(cutting, lambda: self._tolerance(cutting), self._tell)
         search.run()
         if not search.finished:
             return Outcome()
