@@ -233,7 +233,7 @@ def likely_blocks(
 
 def _components(arcs: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return the strongly connected component of every variable."""
-    return np.asarray(connected_components(csr_array(arcs > 1e-9), connection="strong")[1])
+    return np.asarray(connected_components(csr_array(1.0 * (arcs > 1e-9)), connection="strong")[1])
 
 
 def violated_blocks(

@@ -195,8 +195,7 @@ def climb(offsets, masks, costs, order, choice, cost, turned, thorough, random):
             cost += _rechoose(offsets, masks, costs, order, choice, first, last, turned)
             turned[v] = again = True
         if not again and not thorough:
-            for v in range(n):
-                again |= turned[v]
+            again = bool(np.any(turned))
         elif again and thorough:
             turned[:] = True
     return cost

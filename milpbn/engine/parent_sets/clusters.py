@@ -222,7 +222,7 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
             for j in range(n):
                 if (has(point.masks[t], j) or j == owner[t]) and not member[j]:
                     _flip(starts, places, hits, member, j)
-        size = np.sum(member)
+        size = int(np.sum(member))
         for step in range(steps):
             weight, j, change = _step(point, starts, places, owner, hits, member, size, blocked, step, random)
             if j < 0:

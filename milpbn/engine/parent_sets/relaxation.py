@@ -16,6 +16,8 @@ from milpbn.engine.parent_sets.clusters import Support, support_of
 from milpbn.engine.parent_sets.rows import PackedRows, Row, cheaper_sides, entries, lagrangian, pack
 from milpbn.engine.parent_sets.sets import ParentSets
 
+#: Rows are packed anew if so many terms of blocks are kept.
+MOST_TERMS = 5_000_000
 #: A multiplier up to this counts as 0.
 NO_WEIGHT = 1e-9
 #: HiGHS's tolerance of reduced costs, in nats; the bound can be below the optimum by as much for each variable.
@@ -85,15 +87,13 @@ class Relaxation:
         k, n = len(new), self.sets.n_variables
         if not k:
             return
-        own = np.ones(len(self.rows) * k + 1), np.zeros(len(self.rows) * k + 1, dtype=np.int32)
-        starts = np.zeros(k, dtype=np.int32)
-        count = entries(self.sets, new, self.packed, self._side, False, own[1], own[0], starts)
-        ends = np.append(starts[1:], count)
+        size = len(self.rows) * k + 1
+        place, value, starts = np.empty(size, np.int32), np.empty(size), np.zeros(k, np.int32)
+        count = entries(self.sets, new, self.packed, self._side, False, place, value, starts)
         # The row of the variable comes before the others.
-        place = np.insert(own[1][:count] + n, starts, self.sets.child[new])
-        value = np.insert(own[0][:count], starts, 1.0)
-        starts = starts + np.arange(k, dtype=np.int32)
-        assert len(place) == ends[-1] + k
+        place = np.insert(place[:count] + n, starts, self.sets.child[new])
+        value = np.insert(value[:count], starts, 1.0)
+        starts += np.arange(k, dtype=np.int32)
         self.solver.addCols(
             k,
             self.sets.costs[new],
@@ -138,7 +138,9 @@ class Relaxation:
         self.solver.deleteRows(len(which), which)
         self.present.difference_update(row for row, drops in zip(self.rows, gone, strict=True) if drops)
         self.rows = [row for row, drops in zip(self.rows, gone, strict=True) if not drops]
-        self.packed = pack(self.rows, self.sets.n_variables)
+        self.packed = self.packed.selected(~gone)
+        if len(self.packed.terms) > MOST_TERMS:  # most of which may be those of rows that are gone
+            self.packed = pack(self.rows, self.sets.n_variables)
         self._side, self.age, self.multipliers = self._side[~gone], self.age[~gone], self.multipliers[~gone]
 
     def drop_columns(self, gone: NDArray[np.bool_]) -> None:

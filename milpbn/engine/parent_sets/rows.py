@@ -74,7 +74,14 @@ class PackedRows(NamedTuple):
 
     def selected(self, kept: NDArray[np.bool_]) -> PackedRows:
         """Return some of the rows; the terms stay."""
-        return PackedRows(*(array[kept] for array in self[:5]), self.terms)  # type: ignore[arg-type]
+        return PackedRows(
+            self.kind[kept],
+            self.masks[kept],
+            self.members[kept],
+            self.first[kept],
+            self.right[kept],
+            self.terms,
+        )
 
     def followed_by(self, others: PackedRows) -> PackedRows:
         """Return these rows and others."""

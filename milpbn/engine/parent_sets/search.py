@@ -88,7 +88,9 @@ class Search:
         Whether no node is open.
     """
 
-    def __init__(self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[float, int], object]) -> None:
+    def __init__(
+        self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[float, int], object]
+    ) -> None:
         self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
         self._tolerance, self._told = tolerance, told
         self.nodes, self.finished = 0, False

@@ -58,14 +58,14 @@ class Listed(NamedTuple):
     ----------
     sets : ParentSets
         The parent sets.
-    index : int64 array, shape (P,)
+    in_eta : int64 array, shape (P,)
         Index of each set in eta.
     best : float
         Sum of the terms of the variables' best sets, in nats: a score is this minus a cost.
     """
 
     sets: ParentSets
-    index: NDArray[np.int64]
+    in_eta: NDArray[np.int64]
     best: float
 
 

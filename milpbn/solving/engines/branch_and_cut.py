@@ -102,7 +102,7 @@ class _Run:
     def _found(self, choice: NDArray[np.int64]) -> bool:
         """Offer the structure of some parent sets if it obeys the limits; return whether it does."""
         candidates = self.problem.candidates
-        structure = candidates.structure(self.listed.index[choice])
+        structure = candidates.structure(self.listed.in_eta[choice])
         if not self.problem.obeys(structure):
             return False
         self.events.offer(structure)
