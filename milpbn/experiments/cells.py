@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -87,11 +87,15 @@ class Kept:
         Why the method failed, in a sentence; None if it did not.
     budget : float or None
         The budget of the cell that it was read from.
+    wall, processor : float
+        Seconds that it took; 0 if that was not kept.
     """
 
     found: Mapping[str, Any]
     failure: str | None = None
     budget: float | None = field(default=None, compare=False)
+    wall: float = field(default=0.0, compare=False)
+    processor: float = field(default=0.0, compare=False)
 
     @property
     def proved(self) -> bool:
@@ -138,6 +142,11 @@ class KeptCells:
                 alike.append((found.choice_seconds, its.proved, its.budget or 0.0, key, its))
         return max(alike, key=lambda entry: entry[:4])[-1] if alike else kept
 
+    def items(self) -> Iterator[tuple[Cell, Kept]]:
+        """Yield all cells with their contents."""
+        for key, document in self._store.items():
+            yield self._parsed(key, document)
+
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Append the contents of a cell to the archive, with other JSON values beside them, such as versions."""
         failed = kept.failure is not None
@@ -153,9 +162,10 @@ class KeptCells:
         """Return what a cell of the archive says."""
         try:
             cell = Cell.of(document["cell"])
+            seconds = document.get("seconds", {})
             if document["status"] == "failed":
-                return cell, Kept({}, str(document["reason"]))
-            return cell, Kept(document["found"], budget=cell.budget)
+                return cell, Kept({}, str(document["reason"]), **seconds)
+            return cell, Kept(document["found"], None, cell.budget, **seconds)
         except (KeyError, TypeError) as error:
             raise InputError(
                 f"The cell {key[:12]!r} in {str(self._store.path)!r} is incomplete ({error}); restore or remove the "

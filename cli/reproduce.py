@@ -1,0 +1,158 @@
+"""``milpbn reproduce``: the tables and figures of the papers, computed cell by cell, beside the published numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from milpbn.cli import completion
+from milpbn.cli.report import say
+from milpbn.cli.search_options import QUIET
+from milpbn.cli.sections import flag, option, options, verb
+from milpbn.cli.steps import say_notes, show_stages, started, write_text
+from milpbn.cli.types import COUNT, FOLDER, NUMBER, Parsed, parse_names
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.experiments.paper import State
+
+#: The papers, which `milpbn.experiments.papers` imports too much to be asked for.
+NAMES = ("p12", "p11", "r20", "slides")
+
+
+def _paper(text: str) -> str:
+    if text not in NAMES:
+        raise ValueError(f"is not a paper; choose from {', '.join(NAMES)}")
+    return text
+
+
+@verb(short_help="Reproduce the tables and figures of the papers.")
+@click.argument("paper", type=Parsed("paper", _paper, completion.words(*NAMES)))
+@options(
+    option(
+        "--only",
+        Parsed("a,b,...", parse_names),
+        "Compute only these data sets, methods (kinds of structures) and parts, such as iris,heart,sm,fold-1.",
+    ),
+    option(
+        "--budget",
+        NUMBER,
+        "Seconds of each final search of p12 (default 1800; a trial of the choice before it has at most 10), of each "
+        "search of p11 (7200), of each forest (600), or of all experiments of r20 on a data set (3600, of processor "
+        "time).",
+    ),
+    option("--epochs", COUNT, "Epochs of each training of r20.", default=500, show_default=True),
+    flag(
+        "--status",
+        "Compute nothing; say what is done, running, failed and missing, and the time that is left.",
+    ),
+    flag("--retry-failed", "Compute failed cells again."),
+    option("--data-dir", FOLDER, "Folder of the data, or above it; by default the variable MILPBN_DATA."),
+    option(
+        "--output", FOLDER, "Folder of the cells, the page and its pictures; by default the paper's name."
+    ),
+    option("--n-jobs", COUNT, "Number of processes.", default=1, show_default=True),
+    QUIET,
+)
+def reproduce(
+    paper: str,
+    only: Sequence[str] | None,
+    budget: float | None,
+    epochs: int,
+    status: bool,
+    retry_failed: bool,
+    data_dir: str | None,
+    output: str | None,
+    n_jobs: int,
+    quiet: bool,
+) -> None:
+    """Compute the tables and figures of PAPER from the data in --data-dir, and write them beside the published numbers.
+
+    \b
+    p12     Tables 1 to 3 of Peharz and Pernkopf (2012): exact structures on the UCI data
+    p11     Table 1 and Figure 2 of Pernkopf, Wohlmayr and Mücke (2011): heuristics and bits on digits
+    r20     Table 1 and Figures 2 and 3 of Roth and Pernkopf (2020): random searches of differentiable TAN
+    slides  trees and forests with the penalties of Ihler's slides, on the data of p12
+
+    Every method on every part of a data set is a cell in the archive in --output; a command that is interrupted, or
+    killed, goes on where it stopped. README.md there has the tables. Data sets that are not there are skipped, unless
+    --only names them; milpbn data list says where each can be had.
+
+    \b
+    Example:
+      milpbn reproduce p12 --only iris,heart --data-dir DIR --budget 60 --output p12
+      milpbn reproduce r20 --only letter --epochs 10 --budget 600 --data-dir DIR
+      milpbn reproduce r20 --status --data-dir DIR
+    """
+    for name, number in (("--budget", budget), ("--epochs", epochs), ("--n-jobs", n_jobs)):
+        if number is not None and number <= 0:
+            raise InputError(f"{name} must be positive, got {number:g}.")
+    from milpbn.experiments.cells import KeptCells
+    from milpbn.experiments.paper import Wanted, compute, running, state
+    from milpbn.experiments.papers import PAPERS
+    from milpbn.util import stages
+    from milpbn.util.progress_line import LINE
+
+    chosen, folder = PAPERS[paper], Path(output or paper)
+    given = data_dir or os.environ.get("MILPBN_DATA")
+    wanted = Wanted(
+        only=tuple(only or ()), budget=budget, epochs=epochs, data_dir=None if given is None else Path(given)
+    )
+    show_stages(started(), quiet=quiet)
+    choice = chosen.choose(wanted)
+    if choice.skipped:
+        say_notes([f"{chosen.lacking(choice.skipped)}; skipped."], quiet=quiet)
+    store, studies = KeptCells(folder), chosen.studies(choice, wanted)
+    try:
+        if status:
+            keys = running(folder)
+            for study in studies:
+                say(_told(state(study, store, keys), n_jobs))
+        else:
+            for line in compute(studies, store, folder, n_jobs=n_jobs, retry_failed=retry_failed):
+                if not quiet:
+                    LINE.show(line)
+    except KeyboardInterrupt:
+        LINE.end()
+        say_notes(["Interrupted; the finished cells are kept, and the same command goes on."])
+    LINE.end()
+    stages.enter("writing the page")
+    everything = Wanted(budget=budget, epochs=epochs, data_dir=wanted.data_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = chosen.page(chosen.studies(chosen.choose(everything), everything), store, folder)
+    write_text(str(folder / "README.md"), text)
+    say_notes([f"The page is {str(folder / 'README.md')!r}."], quiet=quiet)
+
+
+def _told(state: State, n_jobs: int) -> list[str]:
+    """Return the state of a study in lines."""
+    name = state.study.title
+    counts = {"done": state.done, "running": len(state.running), "failed": len(state.failed)}
+    limited = state.study.budget is not None
+    more = f"at most {len(state.missing):,} more" if limited else f"{len(state.missing)} missing"
+    lines = [f"{name}: {', '.join(f'{n} {what}' for what, n in counts.items())}, {more}"]
+    lines += [f"  running  {task.cell}" for task in state.running]
+    lines += [f"  failed   {task.cell}: {reason}" for task, reason in state.failed]
+    if limited:
+        lines.append(f"  spent    {state.spent:.0f} s of the budget of {state.study.budget:g} s")
+    else:
+        places: dict[str, set[str]] = {}
+        for task in state.missing:
+            places.setdefault(f"{task.data} {task.cell.method}", set()).add(task.part)
+        lines += [f"  missing  {place}: {', '.join(sorted(parts))}" for place, parts in places.items()]
+    if state.left is None:
+        return [*lines, "  left     unknown: nothing has been computed"]
+    if state.missing or state.running:
+        doubt = f"; {state.guessed} of the missing cells are unlike those that are done, and count with their limits"
+        about = f"  left     about {_duration(state.left / n_jobs)} with --n-jobs {n_jobs}"
+        lines.append(f"{about}{doubt if state.guessed else ''}")
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    return f"{seconds:.0f} s" if seconds < 120 else f"{minutes // 60} h {minutes % 60} min"

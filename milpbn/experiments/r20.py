@@ -1,0 +1,388 @@
+"""Roth & Pernkopf (2020, R20), Table 1 and Figures 2 and 3: random searches of the hyperparameters of hybrid losses.
+
+An experiment draws one structure of a kind and one point of R20's hyperparameters, and trains with both learning rates.
+R20 has 100 or 500 points for each of up to 75 structures. Here the experiments take the kinds in turn, each with the
+next point and the next structure, until the budget of the data set is spent: a larger budget continues a smaller one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, ClassVar, cast
+
+from milpbn.drawing.scene import Scene, stacked
+from milpbn.experiments.base import Figures, Method, MethodInput
+from milpbn.experiments.cells import Cell, KeptCells
+from milpbn.experiments.networks import ClosedFormMethod
+from milpbn.experiments.page import head
+from milpbn.experiments.paper import Choice, Paper, Wanted, state
+from milpbn.experiments.runner import Study, Task, facts
+from milpbn.learners.base import Control
+from milpbn.learners.differentiable.learner import DifferentiableTan
+from milpbn.learners.differentiable.presets import (
+    BATCH_SIZES,
+    LEARNING_RATES,
+    Hyperparameters,
+    search_one,
+    search_two,
+    structures,
+)
+from milpbn.plotting import draw_points, save
+
+SOURCE = (
+    "Roth, W., & Pernkopf, F. (2020). Differentiable TAN structure learning for Bayesian network classifiers. "
+    "Probabilistic Graphical Models 2020. Table 1, Figures 2 and 3."
+)
+#: Table 1: the smallest test errors over all experiments, in percent.
+PUBLISHED: dict[str, dict[str, float]] = {
+    "letter": {
+        **{"ml nb": 25.89, "ml tan": 15.23, "naive-bayes": 12.93, "random": 10.66, "chow-liu": 9.37},
+        **{"subset": 8.73, "all": 8.76},
+    },
+    "satimage": {
+        **{"ml nb": 17.95, "ml tan": 11.90, "naive-bayes": 10.83, "random": 9.83, "chow-liu": 9.91},
+        **{"subset": 9.31, "all": 9.39},
+    },
+    "usps": {
+        **{"ml nb": 13.11, "ml tan": 8.74, "naive-bayes": 4.29, "random": 2.65, "chow-liu": 3.42},
+        **{"subset": 2.10, "heuristic": 2.27},
+    },
+    "mnist": {
+        **{"ml nb": 17.34, "ml tan": 7.03, "naive-bayes": 4.44, "random": 4.38, "chow-liu": 3.65},
+        **{"subset": 3.53, "heuristic": 3.29},
+    },
+}
+TITLES = {
+    "ml nb": "NB, maximum likelihood",
+    "ml tan": "Chow-Liu, maximum likelihood",
+    "naive-bayes": "NB",
+    "random": "TAN Random",
+    "chow-liu": "Chow-Liu",
+    "subset": "TAN Subset",
+    "all": "TAN All",
+    "heuristic": "TAN Heuristic",
+}
+#: The data sets by the names of R20.
+DATA = {
+    "letter": "letter-discretised",
+    "satimage": "satimage-discretised",
+    "usps": "usps-discretised",
+    "mnist": "mnist-cubic",
+}
+#: Share of the training rows on which the choice by validation compares; R20 has none.
+HELD_OUT = 0.2
+
+
+@dataclass(frozen=True, kw_only=True)
+class HybridRun(Method):
+    """One experiment: a structure and hyperparameters, with both learning rates.
+
+    Each is trained on all training rows for the test error, and on four fifths of them for the validation error.
+    """
+
+    structure: str
+    k: int
+    ordering: int
+    selection: int
+    lambda_: float
+    gamma: float
+    eta: float
+    batch_size: int
+    epochs: int
+    rates: tuple[float, ...] = LEARNING_RATES
+    held_out: float = HELD_OUT
+
+    name = "hybrid"
+
+    def run(self, given: MethodInput) -> dict[str, Any]:
+        """Train, and return the shares of errors for every rate."""
+        options = {key: value for key, value in self.options.items() if key not in ("rates", "held_out")}
+        learner = DifferentiableTan(loss="hyb", **options)
+        control, test = Control(random_state=given.seed, n_jobs=given.threads), given.part.test
+        found: dict[str, Any] = {}
+        for rate in self.rates:
+            one = replace(learner, learning_rate=rate)
+            predicted = one.fit(given.part.train, control).predictor.predict_codes(test)
+            details = replace(one, validation=self.held_out).fit(given.part.train, control).details
+            found[f"{rate:g}"] = {
+                "test_error": float((predicted != test.y).mean()),
+                "validation_error": details["validation_error"],
+            }
+        return {"rates": found}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomSearch(Study):
+    """The experiments on one data set.
+
+    Attributes
+    ----------
+    title : str
+        A key of `DATA`.
+    kinds : tuple of str
+        Which kinds of structures, of `TITLES`.
+    epochs : int
+        Of a training; R20 has 500.
+    count : int
+        Number of experiments of each kind, at most.
+    """
+
+    title: str
+    kinds: tuple[str, ...]
+    epochs: int
+    seed: int = 0
+    data_dir: Path | None = None
+    count: int = 500
+    budget: float | None = None
+
+    def tasks(self) -> list[Task]:
+        """Return the maximum-likelihood networks, then the experiments; all folds of one are together."""
+        data = DATA[self.title]
+        known = facts(data, self.data_dir)
+        return [
+            Task(data, part, ((Cell(data, known.sha256, part, m.name, m.options, self.seed, None), m),))
+            for m in self._methods()
+            for part in known.parts
+        ]
+
+    def _methods(self) -> Iterator[Method]:
+        """Yield the methods; Subset is tried with every K, and every kind of Heuristic, at the same point."""
+        yield from (ClosedFormMethod(learner=kind[3:]) for kind in self.kinds if kind.startswith("ml "))
+        kinds = [kind for kind in self.kinds if not kind.startswith("ml ")]
+        drawn = {kind: (_rounds(kind, self.title), _points(kind, self.count)) for kind in kinds}
+        for number in range(self.count):
+            for rounds, points in drawn.values():
+                for learner in rounds[number % len(rounds)]:
+                    chosen = {
+                        key: getattr(learner, key) for key in ("structure", "k", "ordering", "selection")
+                    }
+                    yield HybridRun(
+                        **chosen,
+                        **vars(points[number]),
+                        batch_size=BATCH_SIZES[self.title],
+                        epochs=self.epochs,
+                    )
+
+
+def _rounds(kind: str, title: str) -> list[list[DifferentiableTan]]:
+    """Return the structures of a kind, grouped by what is tried at the same point.
+
+    Selections change before orderings on letter, whose Figure 3d has one ordering; elsewhere orderings before
+    selections.
+    """
+    together: dict[tuple[object, ...], list[DifferentiableTan]] = {}
+    for one in structures(kind):
+        place = (one.ordering, one.selection) if title == "letter" else (one.selection, one.ordering)
+        together.setdefault((*place, one.k if kind == "heuristic" else 0), []).append(one)
+    return [together[key] for key in sorted(together)]
+
+
+def _points(kind: str, count: int) -> list[Hyperparameters]:
+    """Return R20's random points for a kind; kinds with many structures have a fixed eta and larger lambdas."""
+    return (search_two if kind in ("random", "subset", "heuristic") else search_one)(count)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What an experiment found on all parts of a data set.
+
+    Attributes
+    ----------
+    options : mapping
+        Those of its `HybridRun`.
+    errors, validation : mapping from learning rate to list of float
+        Test errors and validation errors in percent, by part.
+    """
+
+    options: Mapping[str, Any]
+    errors: Mapping[str, list[float]]
+    validation: Mapping[str, list[float]]
+
+    @property
+    def kind(self) -> str:
+        """The kind of its structure, a key of `TITLES`."""
+        structure = str(self.options["structure"])
+        return "heuristic" if structure.startswith("heuristic") else structure
+
+    @property
+    def log_lambda(self) -> float:
+        """Logarithm of lambda to the base 10."""
+        return math.log10(self.options["lambda_"])
+
+    @property
+    def error(self) -> float:
+        """The smaller one of the two mean test errors, as R20 reports it."""
+        return min(map(fmean, self.errors.values()))
+
+
+def experiments(study: RandomSearch, store: KeptCells) -> list[Experiment]:
+    """Return the experiments of a study that are complete."""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    options = {}
+    tasks = study.tasks()
+    parts = len({task.part for task in tasks})
+    for task in tasks:
+        kept = store.read(task.cell)
+        if kept is not None and kept.failure is None and "rates" in kept.found:
+            name = json.dumps(task.cell.options, sort_keys=True)
+            options[name] = task.cell.options
+            found.setdefault(name, []).append(kept.found["rates"])
+
+    def percent(rates: list[Mapping[str, Any]], key: str) -> dict[str, list[float]]:
+        return {rate: [100 * part[rate][key] for part in rates] for rate in rates[0]}
+
+    return [
+        Experiment(options[name], percent(rates, "test_error"), percent(rates, "validation_error"))
+        for name, rates in found.items()
+        if len(rates) == parts
+    ]
+
+
+def chosen_error(those: Sequence[Experiment]) -> float:
+    """Return the mean over the parts of the test errors of what has the smallest validation error on the part."""
+    runs = [(one.validation[rate], one.errors[rate]) for one in those for rate in one.errors]
+    best = [min(runs, key=lambda run, part=part: run[0][part]) for part in range(len(runs[0][0]))]
+    return fmean(run[1][part] for part, run in enumerate(best))
+
+
+INTRODUCTION = """# Table 1 and Figures 2 and 3 of Roth & Pernkopf (2020)
+
+{source}
+
+Written by `milpbn reproduce r20 --epochs {epochs} --budget {budget:g}`: experiments until their training has taken
+{budget:g} s of processor time on a data set, {epochs} epochs each. The paper has 500 epochs, and 100 or 500 random
+points of the hyperparameters for each of up to 75 structures. Here the kinds of structures take turns, each with the
+next point and the next structure; Subset is tried with every K, and Heuristic with every ordering, at the same point.
+
+- **An experiment** is one point and one structure with both learning rates, of which the better one counts, as in the
+  paper; on satimage it has five folds. One dot is one experiment.
+- **best** is the smallest test error of all experiments, as the paper reports it. It is chosen by test rows.
+- **validated** is the test error of the run that has the smallest validation error, on each fold: every run is trained
+  a second time on four fifths of the training rows, and the other fifth decides.
+- **Data:** the paper's own splits and states of letter, satimage and usps; mnist as near to the paper's as it gets
+  (cubic convolution to 14 x 14 pixels, a random two thirds of all images)."""
+
+
+class R20(Paper):
+    """Table 1 and Figures 2 and 3 of Roth & Pernkopf (2020)."""
+
+    name = "r20"
+    data = DATA
+    methods = tuple(TITLES)
+    budget: ClassVar[float] = 3600.0
+
+    def studies(self, choice: Choice, wanted: Wanted) -> list[Study]:
+        """Return a random search for every data set; parts cannot be chosen, because an experiment has all."""
+        return [
+            RandomSearch(
+                title=title,
+                kinds=tuple(kind for kind in choice.methods if kind in PUBLISHED[title]),
+                epochs=wanted.epochs,
+                seed=wanted.seed,
+                data_dir=wanted.data_dir,
+                budget=wanted.budget or self.budget,
+            )
+            for title in choice.data
+        ]
+
+    def page(self, studies: Sequence[Study], store: KeptCells, folder: Path) -> str:
+        """Return Table 1, and draw Figures 2 and 3."""
+        searches = cast(Sequence[RandomSearch], studies)
+        found = {search.title: experiments(search, store) for search in searches}
+        first = searches[0]
+        lines = [
+            INTRODUCTION.format(source=SOURCE, epochs=first.epochs, budget=first.budget),
+            "",
+            "## Table 1: test errors in percent",
+            "",
+            *head("data", "structure", "R20", "best", "validated", "experiments"),
+        ]
+        for search in searches:
+            lines += _rows(search, store, found[search.title])
+        for number, panels in (("2", _figure_2(found)), ("3", _figure_3(found))):
+            if panels:
+                rows = (stacked(panels[k : k + 2], beside=True) for k in range(0, len(panels), 2))
+                save(stacked(rows), folder / f"figure-{number}.svg")
+                lines += [
+                    "",
+                    f"## Figure {number}",
+                    "",
+                    f"![Test errors over log10 lambda](figure-{number}.svg)",
+                ]
+        spent = ", ".join(f"{search.title} {state(search, store).spent:.0f} s" for search in searches)
+        return "\n".join([*lines, "", f"Processor time: {spent}."]) + "\n"
+
+
+def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> list[str]:
+    """Return the rows of Table 1 for a data set."""
+    likelihood: dict[str, list[float]] = {}
+    for task in search.tasks():
+        if task.cell.method != HybridRun.name and (kept := store.read(task.cell)) and kept.failure is None:
+            error = 100 * (1 - Figures.from_dict(kept.found["figures"]).accuracy)
+            likelihood.setdefault(f"ml {task.cell.method}", []).append(error)
+    lines = []
+    for kind in search.kinds:
+        own = [one for one in found if one.kind == kind]
+        best = validated = "-"
+        if kind in likelihood:
+            best = f"{fmean(likelihood[kind]):.2f}"
+        elif own:
+            best, validated = f"{min(one.error for one in own):.2f}", f"{chosen_error(own):.2f}"
+        count = str(len(own)) if kind not in likelihood else ""
+        cells = [search.title, TITLES[kind], f"{PUBLISHED[search.title][kind]:.2f}", best, validated, count]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+#: The points of an experiment's picture, by the name of their colour.
+Grouped = Mapping[str, Sequence[Experiment]]
+
+
+def _panel(title: str, groups: Grouped) -> Scene:
+    series = {name: [(one.log_lambda, one.error) for one in own] for name, own in groups.items()}
+    return draw_points(series, title=title, labels=("log10 lambda", "test error (%)"))
+
+
+def _grouped(those: Sequence[Experiment], name: Callable[[Experiment], str]) -> dict[str, list[Experiment]]:
+    """Return experiments by a name, the names sorted."""
+    found: dict[str, list[Experiment]] = {}
+    for one in sorted(those, key=name):
+        found.setdefault(name(one), []).append(one)
+    return found
+
+
+def _figure_2(found: Grouped) -> list[Scene]:
+    """Return a panel for each data set: the kinds of structures."""
+    return [
+        _panel(f"{title}: kinds of structures", _grouped(own, lambda one: TITLES[one.kind]))
+        for title, own in found.items()
+        if own
+    ]
+
+
+def _figure_3(found: Grouped) -> list[Scene]:
+    """Return the panels of Figure 3: orderings and K of Heuristic, orderings of Subset, parent subsets and K."""
+    panels = []
+    for title in ("mnist", "usps"):
+        if own := [one for one in found.get(title, ()) if one.kind == "heuristic"]:
+            ordering = _grouped(own, lambda one: f"ordering {one.options['structure'][-1].upper()}")
+            panels.append(_panel(f"{title}, TAN Heuristic: orderings", ordering))
+            panels.append(
+                _panel(f"{title}, TAN Heuristic: K", _grouped(own, lambda one: f"K = {one.options['k']}"))
+            )
+            break
+    subset = {title: [one for one in own if one.kind == "subset"] for title, own in found.items()}
+    if own := [one for one in subset.get("satimage", ()) if one.options["k"] == 8]:
+        ordering = _grouped(own, lambda one: f"ordering {one.options['ordering'] + 1}")
+        panels.append(_panel("satimage, TAN Subset, K = 8: orderings", ordering))
+    chosen = [one for one in subset.get("letter", ()) if not one.options["ordering"]]
+    for k in (2, 8):
+        if own := [one for one in chosen if one.options["k"] == k]:
+            sets = _grouped(own, lambda one: f"subset {one.options['selection'] + 1}")
+            panels.append(_panel(f"letter, TAN Subset, one ordering, K = {k}: parent subsets", sets))
+    return panels
