@@ -185,7 +185,7 @@ def draw_points(
         (min(x for x, _ in points), max(*(x for x, _ in points), min(x for x, _ in points) + 1e-6)),
         (low - space, high + space),
         title=printable(title),
-        labels=(labels[0] + (f" ({beyond} points are above the picture)" if beyond else ""), labels[1]),
+        labels=(labels[0] + (f" ({beyond} above the picture)" if beyond else ""), labels[1]),
         notes=list(zip(SERIES, map(printable, series), strict=False)),
     )
     for role, own in zip(SERIES, series.values(), strict=False):
