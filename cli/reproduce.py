@@ -18,7 +18,7 @@ from milpbn.cli.types import COUNT, FOLDER, NUMBER, Parsed, parse_names
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.experiments.paper import State
+    from milpbn.experiments.paper import StudyState
 
 #: The papers, which `milpbn.experiments.papers` imports too much to be asked for.
 NAMES = ("p12", "p11", "r20", "slides")
@@ -128,7 +128,7 @@ def reproduce(
     say_notes([f"The page is {str(folder / 'README.md')!r}."], quiet=quiet)
 
 
-def _told(state: State, n_jobs: int) -> list[str]:
+def _told(state: StudyState, n_jobs: int) -> list[str]:
     """Return the state of a study in lines."""
     name = state.study.title
     counts = {"done": state.done, "running": len(state.running), "failed": len(state.failed)}

@@ -6,7 +6,7 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import ClassVar
@@ -160,7 +160,7 @@ def running(folder: Path) -> set[str]:
 
 
 @dataclass(frozen=True)
-class State:
+class StudyState:
     """The state of a study.
 
     Attributes
@@ -186,7 +186,7 @@ class State:
     guessed: int
 
 
-def state(study: Study, store: KeptCells, running_keys: set[str] = frozenset()) -> State:  # type: ignore[assignment]
+def state(study: Study, store: KeptCells, running_keys: set[str] = frozenset()) -> StudyState:  # type: ignore[assignment]
     """Return the state of a study.
 
     A missing task is expected to take the mean of the same method on other parts of the data set, else on any part.
@@ -212,7 +212,7 @@ def state(study: Study, store: KeptCells, running_keys: set[str] = frozenset()) 
         left = max(0.0, study.budget - spent) * wall / spent
     now = [task for task in waiting if task.cell.key in running_keys]
     rest = [task for task in waiting if task.cell.key not in running_keys]
-    return State(study, len(kept), now, failed, rest, spent, left, guessed)
+    return StudyState(study, len(kept), now, failed, rest, spent, left, guessed)
 
 
 def _alike(task: Task) -> list[tuple[str, ...]]:
@@ -223,25 +223,6 @@ def _seconds(task: Task, store: KeptCells) -> tuple[float, float]:
     """Return the wall-clock and the processor seconds of a finished task."""
     cells = [kept for cell, _ in task.steps if (kept := store.read(cell)) is not None]
     return sum(kept.wall for kept in cells), sum(kept.processor for kept in cells)
-
-
-@dataclass
-class Progress:
-    """How far a run is; `line` is for the progress line."""
-
-    total: int
-    began: float = field(default_factory=time.monotonic)
-    done: int = 0
-
-    def line(self, finished: Finished) -> str:
-        """Count a finished task, and return what is to be shown."""
-        self.done += 1
-        passed = time.monotonic() - self.began
-        figures = finished.kept.found.get("figures")
-        said = f"  accuracy {100 * figures['accuracy']:.2f} %" if figures else ""
-        if finished.kept.failure is not None:
-            said = f"  failed: {finished.kept.failure}"
-        return f"{passed:8.1f}s  {self.done} of {self.total}  {finished.task.cell}{said}"
 
 
 def compute(
@@ -255,20 +236,29 @@ def compute(
 def _compute(study: Study, store: KeptCells, folder: Path, n_jobs: int, retry_failed: bool) -> Iterator[str]:
     now = state(study, store)
     spent = now.spent
-    progress = Progress(len(now.missing) + (len(now.failed) if retry_failed else 0))
+    total = len(now.missing) + (len(now.failed) if retry_failed else 0)
+    began = time.monotonic()
 
     def over() -> bool:
         return study.budget is not None and spent >= study.budget
 
-    marks = Running(folder)
+    cells = run_plan(
+        study, store, n_jobs=n_jobs, retry_failed=retry_failed, started=Running(folder), stopping=over
+    )
     try:
-        for done in run_plan(
-            study, store, n_jobs=n_jobs, retry_failed=retry_failed, started=marks, stopping=over
-        ):
+        for count, done in enumerate(cells, start=1):
             spent += _seconds(done.task, store)[1]
-            line = progress.line(done)
+            line = f"{time.monotonic() - began:8.1f}s  {count} of {total}  {_told(done)}"
             if study.budget is not None:
                 line += f"  ({spent:.0f} s of the budget of {study.budget:g} s)"
             yield line
     finally:
         unmark()
+
+
+def _told(done: Finished) -> str:
+    """Return what a task found, in a few words."""
+    if done.kept.failure is not None:
+        return f"{done.task.cell}  failed: {done.kept.failure}"
+    figures = done.kept.found.get("figures")
+    return f"{done.task.cell}" + (f"  accuracy {100 * figures['accuracy']:.2f} %" if figures else "")

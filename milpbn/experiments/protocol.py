@@ -24,7 +24,7 @@ TEST_SET = "test"
 FOLDS = 5
 
 
-class Rows(Protocol):
+class PartRows(Protocol):
     """Training and test rows of one part of a data set.
 
     Attributes
@@ -49,7 +49,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of a table.
+    """PartRows of a table.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.images import IMAGES, files_hash, image_folder, read_images
 from milpbn.experiments.images import part_names as image_parts
 from milpbn.experiments.methods import method
-from milpbn.experiments.protocol import TEST_SET, Rows, nested_parts, part_names, parts, table_hash
+from milpbn.experiments.protocol import TEST_SET, PartRows, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
 from milpbn.trials.executors import Inline, Processes
 from milpbn.util import interrupts
@@ -52,7 +52,7 @@ class Study(ABC):
     def tasks(self) -> list[Task]:
         """Return all tasks, in the order in which they are computed."""
 
-    def part(self, task: Task) -> Rows:
+    def part(self, task: Task) -> PartRows:
         """Return the rows of a task."""
         return _parts(task.data, self.data_dir, self.seed, False)[task.part]
 
@@ -99,7 +99,7 @@ class Plan(Study):
                     found.setdefault(task.cell.key, task)
         return list(found.values())
 
-    def part(self, task: Task) -> Rows:
+    def part(self, task: Task) -> PartRows:
         """Return the rows of a task."""
         return _parts(task.data, self.data_dir, self.seed, self.nested)[task.part]
 
@@ -159,7 +159,7 @@ def facts(data: str, data_dir: Path | None) -> Facts:
 
 
 @lru_cache(maxsize=1)
-def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping[str, Rows]:
+def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping[str, PartRows]:
     """Return the parts of a data set by name; kept for the next cell of the same data set."""
     if data in IMAGES:
         return read_images(data, image_folder(data, data_dir))

@@ -107,7 +107,10 @@ def test_data_are_checked(folder):
     (folder / "iris.csv").write_text("\n".join(["a,b,c,d,class", *ROWS, ""]))
     says(succeed("data check iris.csv").output, "iris: size as expected")
     (folder / "corral.csv").write_text("\n".join(["a,b,c,d,class", *ROWS, ""]))
-    says(refused("data check corral.csv").stderr, "is not the expected 'corral': 150 rows instead of 128, 4 feat")
+    says(
+        refused("data check corral.csv").stderr,
+        "is not the expected 'corral': 150 rows instead of 128, 4 feat",
+    )
 
 
 @pytest.mark.parametrize("words", ["list", "check"])

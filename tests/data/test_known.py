@@ -1,7 +1,8 @@
 """The data sets of the papers: what is known of them, and whether a folder has them."""
 
-import pytest
 from dataclasses import replace
+
+import pytest
 
 from milpbn.data.known import differences, known_set, known_sets
 from milpbn.errors import InputError
@@ -21,7 +22,9 @@ def test_all_sets_of_the_papers_are_known():
 
 
 def test_the_protocol_is_that_of_the_paper():
-    with_test_sets = "chess letter mofn-3-7-10 satimage segment shuttle-small waveform-21 abalone adult car mushroom"
+    with_test_sets = (
+        "chess letter mofn-3-7-10 satimage segment shuttle-small waveform-21 abalone adult car mushroom"
+    )
     with_test_sets += " nursery spambase"
     found = {name for name in published().accuracies if known_set(name).protocol.startswith("test set")}
     assert found == set(with_test_sets.split())

@@ -21,7 +21,7 @@ def test_the_folds_of_an_archive(tmp_path):
     assert list(found) == part_names("satimage-discretised") == [f"fold-{k}" for k in range(1, 6)]
     train, test = found["fold-2"].train, found["fold-2"].test
     with np.load(tmp_path / "satimage-discretised.npz") as arrays:
-        assert (train.X == arrays["x_tr_fold2"].astype(int) - 1).all()
+        assert (arrays["x_tr_fold2"].astype(int) - 1 == train.X).all()
         assert (test.y == arrays["t_te_fold2"]).all()
         assert train.variables == test.variables
         highest = np.maximum(arrays["x_tr_fold2"].max(axis=0), arrays["x_te_fold2"].max(axis=0))

@@ -46,7 +46,9 @@ def test_states_and_cuts_come_from_the_training_rows_only(catalog):
         assert (other.train.codes == part.train.codes).all()
         assert (other.test.codes[:, 1] == UNKNOWN).all()
         assert (part.test.codes[:, 1] != UNKNOWN).all()
-        for (a, b), (c, d) in zip(validation_datasets(part.training, 3), validation_datasets(other.training, 3), strict=True):
+        for (a, b), (c, d) in zip(
+            validation_datasets(part.training, 3), validation_datasets(other.training, 3), strict=True
+        ):
             assert a.sha256 == c.sha256
             assert b.sha256 == d.sha256
 

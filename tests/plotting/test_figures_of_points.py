@@ -23,7 +23,9 @@ def test_the_lower_hull_is_that_of_qhull(seed):
     assert (points[:, 1] >= line - 1e-12).all()
     # Every corner of the hull below the line between its ends is on the lower part.
     ends = np.interp(points[:, 0], *np.array([hull[0], hull[-1]]).T)
-    assert {c for c, y in zip(map(tuple, points.tolist()), ends, strict=True) if c in corners and c[1] < y} <= set(hull)
+    assert {
+        c for c, y in zip(map(tuple, points.tolist()), ends, strict=True) if c in corners and c[1] < y
+    } <= set(hull)
 
 
 def test_points_of_one_x_and_one_point():
@@ -32,7 +34,11 @@ def test_points_of_one_x_and_one_point():
 
 
 def test_every_colour_has_its_points_and_its_line_and_high_points_are_counted():
-    series = {"few": [(0.0, 1.0), (1.0, 2.0)], "many": [(x / 20, 3.0) for x in range(20)], "one": [(0.5, 99.0)]}
+    series = {
+        "few": [(0.0, 1.0), (1.0, 2.0)],
+        "many": [(x / 20, 3.0) for x in range(20)],
+        "one": [(0.5, 99.0)],
+    }
     scene = draw_points(series, title="all", labels=("x", "y"))
     dots = [item.fill for item in of_kind(scene, Box, radius=2.0) if item.width == 4.0]
     assert [dots.count(role) for role in ("feature-edge", "class-edge", "green")] == [2, 20, 0]
