@@ -63,37 +63,40 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
 
     given = data_dir or os.environ.get("MILPBN_DATA")
     folder = None if given is None else Path(given)
+    file = None if name is None or name in known_sets() or not Path(name).exists() else Path(name)
+    if file is not None and action == "check":
+        say(_checked(known_set(file.name.split(".")[0]), file))
+        return
+    chosen = list(known_sets().values()) if name is None else [known_set(name)]
     if action == "list":
-        for known in known_sets().values() if name is None else [known_set(name)]:
+        for known in chosen:
             say(_described(known, folder, in_full=name is not None))
         return
-    if name is not None and name not in known_sets() and Path(name).exists():
-        say(_check_file(Path(name)))
-        return
-    chosen = [known_set(name)] if name is not None else list(known_sets().values())
-    there = [known for known in chosen if known.folder(folder) is not None]
-    if not there:
+    places = [(known, place) for known in chosen if (place := known.folder(folder)) is not None]
+    if not places:
         what = "any of the known data sets" if name is None else repr(name)
         raise InputError(
             f"--data-dir ({given}) does not have {what}; milpbn data list says where to get them."
         )
     wrong = []
-    for known in there:
-        line, right = _checked(known, folder)
-        say(line)
-        wrong += [] if right else [known.name]
+    for known, place in places:
+        try:
+            say(_checked(known, place))
+        except InputError as error:
+            say(f"{known.name}: {error}")
+            wrong.append(known.name)
     if wrong:
         raise InputError(f"Not the expected data: {', '.join(wrong)}.")
 
 
 def _described(known: KnownSet, folder: Path | None, *, in_full: bool) -> list[str]:
     place = known.folder(folder)
-    found = "-" if place is None else "found"
     size = f"{known.rows:>6,} rows  {known.features:>3} features  {known.classes:>2} classes"
     if not in_full:
+        found = "-" if place is None else "found"
         return [f"{known.name:<20} {found:<6} {size}  {known.protocol}", f"{'':<27} {known.source}"]
     return [
-        f"{known.name}: {size}",
+        f"{known.name}: {size.lstrip()}",
         f"protocol  {known.protocol}",
         f"source    {known.source}",
         f"files     {', '.join(known.files) or f'{known.name}.csv.gz, with an entry in catalog.json'}",
@@ -103,40 +106,38 @@ def _described(known: KnownSet, folder: Path | None, *, in_full: bool) -> list[s
     ]
 
 
-def _checked(known: KnownSet, folder: Path | None) -> tuple[str, bool]:
-    """Return what is to be said of a set in a folder, and whether its size is the expected one."""
+def _checked(known: KnownSet, place: Path) -> str:
+    """Compare a set in a folder, or a file, with what is known; return what is to be said if the sizes are equal.
+
+    Raises
+    ------
+    InputError
+        If they are not.
+    """
     from milpbn.data import read_table
     from milpbn.data.known import differences
     from milpbn.experiments.images import IMAGES, files_hash
     from milpbn.experiments.protocol import table_hash
 
-    place = known.folder(folder)
-    assert place is not None
+    digest: str | None
     if known.files:
-        (name,) = [name for name, (files, _) in IMAGES.items() if files == known.files][:1]
+        name = next(name for name, (files, _) in IMAGES.items() if files == known.files)
         wrong, digest = [], files_hash(name, place)
     else:
-        table = read_table(known.name, data_dir=place)
-        split = None if table.train_rows is None else len(table.train_indices)
+        alone = place.is_file()
+        table = read_table(place) if alone else read_table(known.name, data_dir=place)
+        split = len(table.train_indices) if table.train_rows is not None else None
         size = table.n_rows, len(table.features), int(table.frame[table.target].nunique())
-        wrong, digest = list(differences(known, *size, split)), table_hash(table)
-    if known.sha256 is None:
+        wrong = list(differences(known, *size, known.train_rows if alone else split))
+        digest = None if alone else table_hash(table)
+    if wrong:
+        raise InputError(f"This is not the expected set: {', '.join(wrong)}.")
+    if digest is None:
+        checksum = "a file alone has neither kinds nor a split to compare"
+    elif known.sha256 is None:
         checksum = f"no checksum is known; it is {digest}"
     else:
-        same = digest == known.sha256
-        checksum = "checksum as expected" if same else f"another checksum ({digest[:12]}...)"
-    return f"{known.name}: {'; '.join(wrong) or 'size as expected'}; {checksum}", not wrong
-
-
-def _check_file(path: Path) -> str:
-    """Compare a file, which has no catalog, with the set of its name."""
-    from milpbn.data import read_table
-    from milpbn.data.known import differences, known_set
-
-    known = known_set(path.name.split(".")[0])
-    table = read_table(path)
-    size = table.n_rows, len(table.features), int(table.frame[table.target].nunique())
-    wrong = list(differences(known, *size, known.train_rows))
-    if wrong:
-        raise InputError(f"The file {str(path)!r} is not the expected {known.name!r}: {', '.join(wrong)}.")
-    return f"{known.name}: size as expected (a file alone has neither kinds nor a split to compare)"
+        checksum = (
+            "checksum as expected" if digest == known.sha256 else f"another checksum ({digest[:12]}...)"
+        )
+    return f"{known.name}: size as expected; {checksum}"

@@ -113,9 +113,10 @@ def reproduce(
             for study in studies:
                 say(_told(state(study, store, keys), n_jobs))
         else:
-            for line in compute(studies, store, folder, n_jobs=n_jobs, retry_failed=retry_failed):
-                if not quiet:
-                    LINE.show(line)
+            for study in studies:
+                for line in compute(study, store, folder, n_jobs=n_jobs, retry_failed=retry_failed):
+                    if not quiet:
+                        LINE.show(line)
     except KeyboardInterrupt:
         LINE.end()
         say_notes(["Interrupted; the finished cells are kept, and the same command goes on."])
@@ -130,29 +131,26 @@ def reproduce(
 
 def _told(state: StudyState, n_jobs: int) -> list[str]:
     """Return the state of a study in lines."""
-    name = state.study.title
-    counts = {"done": state.done, "running": len(state.running), "failed": len(state.failed)}
     limited = state.study.budget is not None
     more = f"at most {len(state.missing):,} more" if limited else f"{len(state.missing)} missing"
-    lines = [f"{name}: {', '.join(f'{n} {what}' for what, n in counts.items())}, {more}"]
+    counts = f"{state.done} done, {len(state.running)} running, {len(state.failed)} failed, {more}"
+    lines = [f"{state.study.title}: {counts}"]
     lines += [f"  running  {task.cell}" for task in state.running]
     lines += [f"  failed   {task.cell}: {reason}" for task, reason in state.failed]
     if limited:
         lines.append(f"  spent    {state.spent:.0f} s of the budget of {state.study.budget:g} s")
     else:
-        places: dict[str, set[str]] = {}
+        places: dict[str, list[str]] = {}
         for task in state.missing:
-            places.setdefault(f"{task.data} {task.cell.method}", set()).add(task.part)
-        lines += [f"  missing  {place}: {', '.join(sorted(parts))}" for place, parts in places.items()]
+            places.setdefault(f"{task.data} {task.cell.method}", []).append(task.part)
+        lines += [f"  missing  {place}: {', '.join(parts)}" for place, parts in places.items()]
     if state.left is None:
-        return [*lines, "  left     unknown: nothing has been computed"]
-    if state.missing or state.running:
-        doubt = f"; {state.guessed} of the missing cells are unlike those that are done, and count with their limits"
-        about = f"  left     about {_duration(state.left / n_jobs)} with --n-jobs {n_jobs}"
-        lines.append(f"{about}{doubt if state.guessed else ''}")
+        lines.append("  left     unknown: nothing has been computed")
+    elif state.missing or state.running:
+        seconds = state.left / n_jobs
+        about = (
+            f"{seconds:.0f} s" if seconds < 120 else f"{seconds // 3600:.0f} h {seconds % 3600 // 60:.0f} min"
+        )
+        doubt = f"; {state.guessed} of the cells are unlike those that are done, and count with their limits"
+        lines.append(f"  left     about {about} with --n-jobs {n_jobs}{doubt if state.guessed else ''}")
     return lines
-
-
-def _duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{seconds:.0f} s" if seconds < 120 else f"{minutes // 60} h {minutes % 60} min"

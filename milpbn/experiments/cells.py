@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -141,11 +141,6 @@ class KeptCells:
             if any_budget or (its.proved and stands_for):
                 alike.append((found.choice_seconds, its.proved, its.budget or 0.0, key, its))
         return max(alike, key=lambda entry: entry[:4])[-1] if alike else kept
-
-    def items(self) -> Iterator[tuple[Cell, Kept]]:
-        """Yield all cells with their contents."""
-        for key, document in self._store.items():
-            yield self._parsed(key, document)
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Append the contents of a cell to the archive, with other JSON values beside them, such as versions."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.errors import NoIncumbentError
-from milpbn.experiments.base import Budgets, Figures, Method, MethodInput
+from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative.family_changes import Estimation
@@ -39,11 +39,6 @@ class DigitClassifier(Method):
     evaluation: str = "cv"
     zero_probability: float = 1e-5
     seconds: float | None = None
-
-    @classmethod
-    def within(cls, learner: str, budgets: Budgets) -> DigitClassifier:
-        """Return the method; of the budgets that of final searches counts."""
-        return cls(learner=learner, seconds=budgets.final)
 
     @property
     def name(self) -> str:

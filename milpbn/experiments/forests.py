@@ -34,8 +34,10 @@ class ForestMethod(Method):
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Learn, and return also the number of arcs of the forest and the mean log-likelihood of test rows in nats."""
         train, test = given.part.train, given.part.test
-        learner = get_learner(self.learner)(penalty=self.penalty, smoothing=self.smoothing)
-        learned = learner.fit(train, Control(random_state=given.seed, n_jobs=given.threads))
+        options: dict[str, Any] = {"penalty": self.penalty, "smoothing": self.smoothing}
+        learned = get_learner(self.learner)(**options).fit(
+            train, Control(random_state=given.seed, n_jobs=given.threads)
+        )
         assert isinstance(learned.predictor, Classifier)
         cpts = learned.predictor.cpts
         rows = np.flatnonzero(test.y >= 0)  # a class that training never saw has no probability

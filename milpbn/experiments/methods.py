@@ -35,6 +35,14 @@ def _exact(score: str, budgets: Budgets) -> ExactSearch:
     return ExactSearch(choice=choice, seconds=budgets.final)
 
 
+def _digits(name: str, budgets: Budgets) -> Method:
+    return DigitClassifier(learner=name, seconds=budgets.final)
+
+
+def _without_budget(one: Method, budgets: Budgets) -> Method:
+    return one
+
+
 #: C of the logistic regression is chosen by accuracy on P12's validation splits.
 _LOGISTIC = {"costs": 10, "scoring": "accuracy", "max_iter": 1000}
 #: The defaults of scikit-learn.
@@ -56,8 +64,8 @@ METHODS: dict[str, Callable[[Budgets], Method]] = {
 }
 #: What is computed and shown of P12 by default; the average of four networks takes the time of four.
 P12_METHODS = tuple(name for name in METHODS if name != "recipe-average")
-METHODS |= {f"{forest.learner}-{forest.penalty}": lambda budgets, forest=forest: forest for forest in FORESTS}
-METHODS |= {name: partial(DigitClassifier.within, name) for name in DIGIT_LEARNERS}
+METHODS |= {forest.name: partial(_without_budget, forest) for forest in FORESTS}
+METHODS |= {name: partial(_digits, name) for name in DIGIT_LEARNERS}
 
 
 def method(name: str, budgets: Budgets, n_classes: int) -> Method:

@@ -5,37 +5,29 @@ from __future__ import annotations
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
-from milpbn.data.known import known_set
+from milpbn.data.known import KnownSet, known_set
 from milpbn.errors import InputError
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.images import known_name
 from milpbn.experiments.runner import Finished, Study, Task, missing, run_plan
 from milpbn.learners.differentiable.presets import EPOCHS
-from milpbn.util.locks import claim, lock
+from milpbn.util.locks import lock, remove_abandoned
 
-#: Folder in that of the cells: a locked file for each task that is being computed.
+#: Folder in that of the cells: a file for each task that is being computed, which the process keeps locked.
 RUNNING = "running"
+#: The locked file of this process.
+_mark: tuple[int, Path] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What the user asks for.
-
-    Attributes
-    ----------
-    only : tuple of str
-        Data sets, methods and parts; empty for all.
-    budget : float or None
-        Seconds of what a paper limits; None for its default.
-    epochs : int
-        Of a training by gradients.
-    """
+    """What the user asks for: names of data sets, methods and parts (all if empty), seconds, epochs of a training."""
 
     only: tuple[str, ...] = ()
     budget: float | None = None
@@ -44,9 +36,8 @@ class Wanted:
     data_dir: Path | None = None
 
 
-@dataclass(frozen=True)
-class Choice:
-    """The data sets, methods and parts to compute, by the paper's names; `skipped` are those that are not there."""
+class Choice(NamedTuple):
+    """Names of the data sets that are there, of methods, of parts (all if empty), and of data sets that are absent."""
 
     data: tuple[str, ...]
     methods: tuple[str, ...]
@@ -62,10 +53,8 @@ class Paper(ABC):
     data : mapping from the paper's name of a data set to that of the studies
     methods, more_methods : tuples of str
         What is computed by default, and what else `Wanted.only` may name.
-    parts : tuple of str
-        Names of parts of data sets.
-    budget : float or None
-        Default of `Wanted.budget`; None for no limit.
+    budget : float
+        Seconds, if `Wanted.budget` is None.
     """
 
     name: ClassVar[str]
@@ -73,7 +62,7 @@ class Paper(ABC):
     methods: ClassVar[tuple[str, ...]]
     more_methods: ClassVar[tuple[str, ...]] = ()
     parts: ClassVar[tuple[str, ...]] = ("test", *(f"fold-{k}" for k in range(1, 6)))
-    budget: ClassVar[float | None] = None
+    budget: ClassVar[float]
 
     @abstractmethod
     def studies(self, choice: Choice, wanted: Wanted) -> list[Study]:
@@ -84,13 +73,7 @@ class Paper(ABC):
         """Return the page of everything that is there, and write its pictures into the folder."""
 
     def choose(self, wanted: Wanted) -> Choice:
-        """Return what `Wanted.only` names, or all, as far as the data are there.
-
-        Raises
-        ------
-        InputError
-            If a name is unknown, or a data set that was named is not there, or none is.
-        """
+        """Return what `Wanted.only` names, or all; InputError if a name is unknown, or its data are not there."""
         known = (tuple(self.data), self.methods + self.more_methods, self.parts)
         for name in wanted.only:
             if not any(name in names for names in known):
@@ -98,82 +81,72 @@ class Paper(ABC):
                     f"--only: {self.name} has no {name!r}; choose from {', '.join(dict.fromkeys(sum(known, ())))}."
                 )
         data, methods, parts = (tuple(n for n in names if n in wanted.only) for names in known)
-        there = {
-            name: known_set(known_name(of)).folder(wanted.data_dir) is not None
-            for name, of in self.data.items()
-        }
-        absent = tuple(name for name in data or self.data if not there[name])
-        if absent and (data or not any(there.values())):
+        there = [name for name in self.data if self._known(name).folder(wanted.data_dir) is not None]
+        absent = tuple(name for name in data or self.data if name not in there)
+        if absent and (data or not there):
             where = "--data-dir" if wanted.data_dir is None else repr(str(wanted.data_dir))
             raise InputError(f"{self.lacking(absent[:3])}; put it into {where} (milpbn data list says more).")
-        chosen = tuple(name for name in data or self.data if there[name])
+        chosen = tuple(name for name in data or self.data if name in there)
         return Choice(chosen, methods or self.methods, parts, absent)
+
+    def _known(self, name: str) -> KnownSet:
+        return known_set(known_name(self.data[name]))
 
     def lacking(self, names: Sequence[str]) -> str:
         """Return a clause that says which data sets are not there, and where they can be had."""
-        sources = (f"{name} ({known_set(known_name(self.data[name])).source})" for name in names)
+        sources = (f"{name} ({self._known(name).source})" for name in names)
         return f"Not in the folder of the data: {', '.join(sources)}"
 
 
+@dataclass(frozen=True)
 class Running:
-    """Marks the task that this process computes by a locked file, which a killed process leaves unlocked."""
+    """Called with a task that begins: marks it in the folder of the cells, and removes the mark of the one before."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder / RUNNING
+    folder: Path
 
     def __call__(self, task: Task) -> None:
-        """Mark a task; the mark of the one before goes. Where files cannot be written there are no marks."""
+        """Mark a task; a folder that cannot be written to gets no marks."""
+        global _mark
         unmark()
+        path = self.folder / RUNNING / task.cell.key
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            path = self.folder / task.cell.key
-            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _mark = os.open(path, os.O_RDWR | os.O_CREAT, 0o666), path
         except OSError:
             return
-        lock(file)
-        _marks.append((file, path))
-
-
-#: The marks of this process: descriptor and path.
-_marks: list[tuple[int, Path]] = []
+        lock(_mark[0])
 
 
 def unmark() -> None:
     """Remove the mark of this process."""
-    while _marks:
-        file, path = _marks.pop()
-        path.unlink(missing_ok=True)
-        os.close(file)
+    global _mark
+    if _mark is not None:
+        _mark[1].unlink(missing_ok=True)
+        os.close(_mark[0])
+        _mark = None
 
 
 def running(folder: Path) -> set[str]:
-    """Return the keys of the tasks that processes compute now; remove the marks that were left."""
-    found = set()
-    for path in (folder / RUNNING).glob("*"):
-        file = claim(path)
-        if file is None:
-            found.add(path.name)
-        else:
-            path.unlink(missing_ok=True)
-            os.close(file)
-    return found
+    """Return the keys of the tasks that processes compute now; remove the marks of killed ones."""
+    marks = list((folder / RUNNING).glob("*"))
+    for path in marks:
+        remove_abandoned(path)
+    return {path.name for path in marks if path.exists()}
 
 
 @dataclass(frozen=True)
 class StudyState:
-    """The state of a study.
+    """How far a study is.
 
     Attributes
     ----------
-    done : int
-        Number of finished tasks.
     spent : float
-        Processor seconds of their cells.
+        Processor seconds of finished tasks.
     left : float or None
         Estimated wall-clock seconds of what is missing, or of what is left of the budget, on one process; None if
         nothing is known.
     guessed : int
-        Number of missing tasks for which nothing like them is kept: their time limits count, or nothing.
+        Number of missing tasks of which nothing alike is done, so that their time limits count.
     """
 
     study: Study
@@ -186,21 +159,16 @@ class StudyState:
     guessed: int
 
 
-def state(study: Study, store: KeptCells, running_keys: set[str] = frozenset()) -> StudyState:  # type: ignore[assignment]
-    """Return the state of a study.
-
-    A missing task is expected to take the mean of the same method on other parts of the data set, else on any part.
-    """
-    every = study.tasks()
+def state(study: Study, store: KeptCells, running_keys: Collection[str] = ()) -> StudyState:
+    """Return the state of a study; a missing task is expected to take as long as those of the same method."""
     waiting, failed = missing(study, store)
     absent = {task.cell.key for task in (*waiting, *(task for task, _ in failed))}
-    kept = {task.cell.key: _seconds(task, store) for task in every if task.cell.key not in absent}
+    kept = [(task, *_seconds(task, store)) for task in study.tasks() if task.cell.key not in absent]
     known: dict[tuple[str, ...], list[float]] = {}
-    for task in every:
-        if task.cell.key in kept:
-            for alike in _alike(task):
-                known.setdefault(alike, []).append(kept[task.cell.key][0])
-    wall, spent = (sum(seconds[k] for seconds in kept.values()) for k in (0, 1))
+    for task, seconds, _ in kept:
+        for alike in _alike(task):
+            known.setdefault(alike, []).append(seconds)
+    wall, spent = sum(entry[1] for entry in kept), sum(entry[2] for entry in kept)
     left: float | None = None
     guessed = 0
     if study.budget is None:
@@ -226,32 +194,25 @@ def _seconds(task: Task, store: KeptCells) -> tuple[float, float]:
 
 
 def compute(
-    studies: Sequence[Study], store: KeptCells, folder: Path, *, n_jobs: int = 1, retry_failed: bool = False
+    study: Study, store: KeptCells, folder: Path, *, retry_failed: bool = False, **how: Any
 ) -> Iterator[str]:
-    """Compute what is missing, one study after the other, and yield a line for every finished task."""
-    for study in studies:
-        yield from _compute(study, store, folder, n_jobs, retry_failed)
+    """Compute what is missing of a study, as far as its budget goes, and yield a line for every finished task.
 
-
-def _compute(study: Study, store: KeptCells, folder: Path, n_jobs: int, retry_failed: bool) -> Iterator[str]:
+    `how` are further keywords of `run_plan`.
+    """
     now = state(study, store)
-    spent = now.spent
-    total = len(now.missing) + (len(now.failed) if retry_failed else 0)
-    began = time.monotonic()
+    spent, began = now.spent, time.monotonic()
+    total = len(now.missing) + retry_failed * len(now.failed)
+    how |= {"retry_failed": retry_failed, "started": Running(folder)}
 
     def over() -> bool:
         return study.budget is not None and spent >= study.budget
 
-    cells = run_plan(
-        study, store, n_jobs=n_jobs, retry_failed=retry_failed, started=Running(folder), stopping=over
-    )
     try:
-        for count, done in enumerate(cells, start=1):
+        for count, done in enumerate(run_plan(study, store, stopping=over, **how), start=1):
             spent += _seconds(done.task, store)[1]
             line = f"{time.monotonic() - began:8.1f}s  {count} of {total}  {_told(done)}"
-            if study.budget is not None:
-                line += f"  ({spent:.0f} s of the budget of {study.budget:g} s)"
-            yield line
+            yield line + (f"  ({spent:.0f} s of {study.budget:g} s)" if study.budget else "")
     finally:
         unmark()
 

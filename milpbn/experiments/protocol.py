@@ -49,7 +49,7 @@ class PartRows(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """PartRows of a table.
+    """Rows of a table.
 
     Attributes
     ----------

@@ -7,13 +7,13 @@ next point and the next structure, until the budget of the data set is spent: a 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from milpbn.drawing.scene import Scene, stacked
 from milpbn.experiments.base import Figures, Method, MethodInput
@@ -38,25 +38,6 @@ SOURCE = (
     "Roth, W., & Pernkopf, F. (2020). Differentiable TAN structure learning for Bayesian network classifiers. "
     "Probabilistic Graphical Models 2020. Table 1, Figures 2 and 3."
 )
-#: Table 1: the smallest test errors over all experiments, in percent.
-PUBLISHED: dict[str, dict[str, float]] = {
-    "letter": {
-        **{"ml nb": 25.89, "ml tan": 15.23, "naive-bayes": 12.93, "random": 10.66, "chow-liu": 9.37},
-        **{"subset": 8.73, "all": 8.76},
-    },
-    "satimage": {
-        **{"ml nb": 17.95, "ml tan": 11.90, "naive-bayes": 10.83, "random": 9.83, "chow-liu": 9.91},
-        **{"subset": 9.31, "all": 9.39},
-    },
-    "usps": {
-        **{"ml nb": 13.11, "ml tan": 8.74, "naive-bayes": 4.29, "random": 2.65, "chow-liu": 3.42},
-        **{"subset": 2.10, "heuristic": 2.27},
-    },
-    "mnist": {
-        **{"ml nb": 17.34, "ml tan": 7.03, "naive-bayes": 4.44, "random": 4.38, "chow-liu": 3.65},
-        **{"subset": 3.53, "heuristic": 3.29},
-    },
-}
 TITLES = {
     "ml nb": "NB, maximum likelihood",
     "ml tan": "Chow-Liu, maximum likelihood",
@@ -66,6 +47,17 @@ TITLES = {
     "subset": "TAN Subset",
     "all": "TAN All",
     "heuristic": "TAN Heuristic",
+}
+_TABLE_1 = {
+    "letter": (25.89, 15.23, 12.93, 10.66, 9.37, 8.73, 8.76, None),
+    "satimage": (17.95, 11.90, 10.83, 9.83, 9.91, 9.31, 9.39, None),
+    "usps": (13.11, 8.74, 4.29, 2.65, 3.42, 2.10, None, 2.27),
+    "mnist": (17.34, 7.03, 4.44, 4.38, 3.65, 3.53, None, 3.29),
+}
+#: Table 1: the smallest test errors over all experiments in percent, by data set and kind of structure.
+PUBLISHED = {
+    data: {kind: error for kind, error in zip(TITLES, errors, strict=True) if error is not None}
+    for data, errors in _TABLE_1.items()
 }
 #: The data sets by the names of R20.
 DATA = {
@@ -187,21 +179,11 @@ def _points(kind: str, count: int) -> list[Hyperparameters]:
     return (search_two if kind in ("random", "subset", "heuristic") else search_one)(count)
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """What an experiment found on all parts of a data set.
-
-    Attributes
-    ----------
-    options : mapping
-        Those of its `HybridRun`.
-    errors, validation : mapping from learning rate to list of float
-        Test errors and validation errors in percent, by part.
-    """
+class Experiment(NamedTuple):
+    """The options of a `HybridRun`, and its shares of errors on all parts of a data set, by learning rate."""
 
     options: Mapping[str, Any]
-    errors: Mapping[str, list[float]]
-    validation: Mapping[str, list[float]]
+    parts: Sequence[Mapping[str, Mapping[str, float]]]
 
     @property
     def kind(self) -> str:
@@ -210,44 +192,27 @@ class Experiment:
         return "heuristic" if structure.startswith("heuristic") else structure
 
     @property
-    def log_lambda(self) -> float:
-        """Logarithm of lambda to the base 10."""
-        return math.log10(self.options["lambda_"])
-
-    @property
     def error(self) -> float:
-        """The smaller one of the two mean test errors, as R20 reports it."""
-        return min(map(fmean, self.errors.values()))
+        """The smaller one of the mean test errors of the two rates in percent, as R20 reports it."""
+        return min(100 * fmean(part[rate]["test_error"] for part in self.parts) for rate in self.parts[0])
 
 
 def experiments(study: RandomSearch, store: KeptCells) -> list[Experiment]:
     """Return the experiments of a study that are complete."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
-    options = {}
-    tasks = study.tasks()
-    parts = len({task.part for task in tasks})
-    for task in tasks:
-        kept = store.read(task.cell)
-        if kept is not None and kept.failure is None and "rates" in kept.found:
-            name = json.dumps(task.cell.options, sort_keys=True)
-            options[name] = task.cell.options
-            found.setdefault(name, []).append(kept.found["rates"])
-
-    def percent(rates: list[Mapping[str, Any]], key: str) -> dict[str, list[float]]:
-        return {rate: [100 * part[rate][key] for part in rates] for rate in rates[0]}
-
-    return [
-        Experiment(options[name], percent(rates, "test_error"), percent(rates, "validation_error"))
-        for name, rates in found.items()
-        if len(rates) == parts
-    ]
+    found = []
+    for options, tasks in groupby(study.tasks(), key=lambda task: task.cell.options):
+        kept = [store.read(task.cell) for task in tasks]
+        rates = [each.found["rates"] for each in kept if each is not None and "rates" in each.found]
+        if len(rates) == len(kept):
+            found.append(Experiment(options, rates))
+    return found
 
 
 def chosen_error(those: Sequence[Experiment]) -> float:
-    """Return the mean over the parts of the test errors of what has the smallest validation error on the part."""
-    runs = [(one.validation[rate], one.errors[rate]) for one in those for rate in one.errors]
-    best = [min(runs, key=lambda run, part=part: run[0][part]) for part in range(len(runs[0][0]))]
-    return fmean(run[1][part] for part, run in enumerate(best))
+    """Return the test error of what has the smallest validation error on each part, in percent: the parts' mean."""
+    parts = zip(*(one.parts for one in those), strict=True)
+    runs = ([run for rates in part for run in rates.values()] for part in parts)
+    return 100 * fmean(min(part, key=lambda run: run["validation_error"])["test_error"] for part in runs)
 
 
 INTRODUCTION = """# Table 1 and Figures 2 and 3 of Roth & Pernkopf (2020)
@@ -274,6 +239,7 @@ class R20(Paper):
     name = "r20"
     data = DATA
     methods = tuple(TITLES)
+    parts = ()
     budget: ClassVar[float] = 3600.0
 
     def studies(self, choice: Choice, wanted: Wanted) -> list[Study]:
@@ -304,7 +270,7 @@ class R20(Paper):
         ]
         for search in searches:
             lines += _rows(search, store, found[search.title])
-        for number, panels in (("2", _figure_2(found)), ("3", _figure_3(found))):
+        for number, panels in (("2", list(_figure_2(found))), ("3", list(_figure_3(found)))):
             if panels:
                 rows = (stacked(panels[k : k + 2], beside=True) for k in range(0, len(panels), 2))
                 save(stacked(rows), folder / f"figure-{number}.svg")
@@ -318,71 +284,59 @@ class R20(Paper):
         return "\n".join([*lines, "", f"Processor time: {spent}."]) + "\n"
 
 
-def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> list[str]:
-    """Return the rows of Table 1 for a data set."""
+def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> Iterator[str]:
+    """Yield the rows of Table 1 for a data set."""
     likelihood: dict[str, list[float]] = {}
     for task in search.tasks():
         if task.cell.method != HybridRun.name and (kept := store.read(task.cell)) and kept.failure is None:
             error = 100 * (1 - Figures.from_dict(kept.found["figures"]).accuracy)
             likelihood.setdefault(f"ml {task.cell.method}", []).append(error)
-    lines = []
     for kind in search.kinds:
         own = [one for one in found if one.kind == kind]
-        best = validated = "-"
-        if kind in likelihood:
-            best = f"{fmean(likelihood[kind]):.2f}"
-        elif own:
-            best, validated = f"{min(one.error for one in own):.2f}", f"{chosen_error(own):.2f}"
-        count = str(len(own)) if kind not in likelihood else ""
-        cells = [search.title, TITLES[kind], f"{PUBLISHED[search.title][kind]:.2f}", best, validated, count]
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines
+        cells = ["-", "-", str(len(own))]
+        if own:
+            cells[:2] = [f"{min(one.error for one in own):.2f}", f"{chosen_error(own):.2f}"]
+        elif kind in likelihood:
+            cells = [f"{fmean(likelihood[kind]):.2f}", "", ""]
+        published = f"{PUBLISHED[search.title][kind]:.2f}"
+        yield f"| {' | '.join([search.title, TITLES[kind], published, *cells])} |"
 
 
-#: The points of an experiment's picture, by the name of their colour.
-Grouped = Mapping[str, Sequence[Experiment]]
-
-
-def _panel(title: str, groups: Grouped) -> Scene:
-    series = {name: [(one.log_lambda, one.error) for one in own] for name, own in groups.items()}
+def _panel(title: str, those: Sequence[Experiment], name: Callable[[Experiment], str]) -> Scene:
+    """Return error over lambda, one dot an experiment, in a colour for each name."""
+    series: dict[str, list[tuple[float, float]]] = {}
+    for one in sorted(those, key=name):
+        series.setdefault(name(one), []).append((math.log10(one.options["lambda_"]), one.error))
     return draw_points(series, title=title, labels=("log10 lambda", "test error (%)"))
 
 
-def _grouped(those: Sequence[Experiment], name: Callable[[Experiment], str]) -> dict[str, list[Experiment]]:
-    """Return experiments by a name, the names sorted."""
-    found: dict[str, list[Experiment]] = {}
-    for one in sorted(those, key=name):
-        found.setdefault(name(one), []).append(one)
-    return found
+#: The experiments of each data set.
+Found = Mapping[str, Sequence[Experiment]]
 
 
-def _figure_2(found: Grouped) -> list[Scene]:
-    """Return a panel for each data set: the kinds of structures."""
-    return [
-        _panel(f"{title}: kinds of structures", _grouped(own, lambda one: TITLES[one.kind]))
-        for title, own in found.items()
-        if own
-    ]
+def _figure_2(found: Found) -> Iterator[Scene]:
+    """Yield a panel for each data set: the kinds of structures."""
+    for title, own in found.items():
+        if own:
+            yield _panel(f"{title}: kinds of structures", own, lambda one: TITLES[one.kind])
 
 
-def _figure_3(found: Grouped) -> list[Scene]:
-    """Return the panels of Figure 3: orderings and K of Heuristic, orderings of Subset, parent subsets and K."""
-    panels = []
-    for title in ("mnist", "usps"):
-        if own := [one for one in found.get(title, ()) if one.kind == "heuristic"]:
-            ordering = _grouped(own, lambda one: f"ordering {one.options['structure'][-1].upper()}")
-            panels.append(_panel(f"{title}, TAN Heuristic: orderings", ordering))
-            panels.append(
-                _panel(f"{title}, TAN Heuristic: K", _grouped(own, lambda one: f"K = {one.options['k']}"))
-            )
-            break
-    subset = {title: [one for one in own if one.kind == "subset"] for title, own in found.items()}
-    if own := [one for one in subset.get("satimage", ()) if one.options["k"] == 8]:
-        ordering = _grouped(own, lambda one: f"ordering {one.options['ordering'] + 1}")
-        panels.append(_panel("satimage, TAN Subset, K = 8: orderings", ordering))
-    chosen = [one for one in subset.get("letter", ()) if not one.options["ordering"]]
+def _figure_3(found: Found) -> Iterator[Scene]:
+    """Yield the panels of Figure 3: orderings and K of Heuristic, orderings of Subset, parent subsets by K."""
+    of_kind: dict[tuple[str, str], list[Experiment]] = {}
+    for title, every in found.items():
+        for one in every:
+            of_kind.setdefault((title, one.kind), []).append(one)
+    for title in ("usps", "mnist"):
+        if own := of_kind.get((title, "heuristic")):
+            yield _panel(f"{title}, TAN Heuristic: orderings", own, lambda one: one.options["structure"])
+            yield _panel(f"{title}, TAN Heuristic: K", own, lambda one: f"K = {one.options['k']}")
+    if own := [one for one in of_kind.get(("satimage", "subset"), ()) if one.options["k"] == 8]:
+        title = "satimage, TAN Subset, K = 8: orderings"
+        yield _panel(title, own, lambda one: f"ordering {one.options['ordering'] + 1}")
     for k in (2, 8):
-        if own := [one for one in chosen if one.options["k"] == k]:
-            sets = _grouped(own, lambda one: f"subset {one.options['selection'] + 1}")
-            panels.append(_panel(f"letter, TAN Subset, one ordering, K = {k}: parent subsets", sets))
-    return panels
+        options = {"k": k, "ordering": 0}
+        own = [one for one in of_kind.get(("letter", "subset"), ()) if options.items() <= one.options.items()]
+        if own:
+            title = f"letter, TAN Subset, one ordering, K = {k}: parent subsets"
+            yield _panel(title, own, lambda one: f"subset {one.options['selection'] + 1}")

@@ -7,7 +7,7 @@ import platform
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
@@ -280,7 +280,6 @@ def _compute(
                 "wall": time.monotonic() - step_began,
                 "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
             }
-            kept = replace(kept, **seconds)
             store.write(cell, kept, seconds=seconds, versions=versions(), machine=machine(threads))
         if kept.failure is not None:
             break

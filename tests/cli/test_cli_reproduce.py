@@ -103,13 +103,13 @@ def test_data_are_checked(folder):
     says(refused("data check heart --data-dir", folder).stderr, "does not have 'heart'")
     write(folder, ROWS[1:])
     done = refused("data check iris --data-dir", folder)
-    says(done.output, "iris: 149 rows instead of 150; another checksum", "Not the expected data: iris.")
+    says(done.output, "expected set: 149 rows instead of 150.", "Not the expected data: iris.")
     (folder / "iris.csv").write_text("\n".join(["a,b,c,d,class", *ROWS, ""]))
     says(succeed("data check iris.csv").output, "iris: size as expected")
     (folder / "corral.csv").write_text("\n".join(["a,b,c,d,class", *ROWS, ""]))
     says(
         refused("data check corral.csv").stderr,
-        "is not the expected 'corral': 150 rows instead of 128, 4 feat",
+        "not the expected set: 150 rows instead of 128, 4 features ",
     )
 
 

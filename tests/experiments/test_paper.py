@@ -67,14 +67,14 @@ def test_the_state_counts_and_estimates(folder):
     assert (before.done, len(before.missing), before.guessed) == (0, 12, 12)
     assert before.left == 6 * 14.0
     some = replace(wanted, only=("nb", "fold-1", "test"))
-    lines = list(compute(p12.studies(p12.choose(some), some), store, out))
+    lines = list(compute(*p12.studies(p12.choose(some), some), store, out))
     assert len(lines) == 2
     assert "1 of 2" in lines[0]
     assert "accuracy" in lines[0]
     after = state(plan, store)
     assert (after.done, len(after.missing), after.guessed) == (2, 10, 6)
     assert 84.0 < after.left < 84.0 + 4 * 60
-    assert list(compute(p12.studies(p12.choose(some), some), store, out)) == []
+    assert list(compute(*p12.studies(p12.choose(some), some), store, out)) == []
     assert not list((out / module.RUNNING).glob("*"))
 
 
@@ -119,7 +119,7 @@ def test_the_digits_of_p11(folder):
     wanted = Wanted(data_dir=folder, budget=60.0, only=("digits-nb", "tan-cmi", "tan-omi-mm", "tan-mm"))
     p11, store = PAPERS["p11"], KeptCells(folder / "out")
     studies = p11.studies(p11.choose(wanted), wanted)
-    assert len(list(compute(studies, store, folder / "out"))) == 4
+    assert len(list(compute(*studies, store, folder / "out"))) == 4
     steps = {task.cell.method: [cell.method for cell, _ in task.steps] for task in studies[0].tasks()}
     assert steps["tan-mm"] == ["tan-omi-mm", "tan-mm"]
     found = {task.cell.method: store.read(task.cell).found for task in studies[0].tasks()}
@@ -138,7 +138,7 @@ def test_the_forests_of_the_slides(folder):
     wanted = Wanted(data_dir=folder)
     slides, store = PAPERS["slides"], KeptCells(folder / "out")
     studies = slides.studies(slides.choose(wanted), wanted)
-    assert len(list(compute(studies, store, folder / "out"))) == 2 * 5 * (5 + 1)
+    assert len(list(compute(*studies, store, folder / "out"))) == 2 * 5 * (5 + 1)
     found = {
         task.cell.method: store.read(task.cell).found for task in studies[0].tasks() if task.data == "heart"
     }

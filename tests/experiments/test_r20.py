@@ -60,27 +60,30 @@ def test_all_folds_of_an_experiment_are_together(folder):
 def test_a_budget_is_kept_and_a_larger_one_goes_on(folder):
     store = KeptCells(folder / "out")
     none = search(folder, budget=0.0)
-    assert list(compute([none], store, folder / "out")) == []
+    assert list(compute(none, store, folder / "out")) == []
     little = search(folder, budget=0.02)
-    first = list(compute([little], store, folder / "out"))
+    first = list(compute(little, store, folder / "out"))
     spent = state(little, store).spent
     assert spent >= 0.02
     assert len(first) >= 1
-    assert list(compute([little], store, folder / "out")) == []
+    assert list(compute(little, store, folder / "out")) == []
     assert state(little, store).left == 0
     more = search(folder, budget=spent + 0.02)
-    assert len(list(compute([more], store, folder / "out"))) >= 1
+    assert len(list(compute(more, store, folder / "out"))) >= 1
     kept = [store.read(task.cell) is not None for task in more.tasks()]
     assert all(a >= b for a, b in pairwise(kept))  # in order, without holes
 
 
 def test_the_choice_by_validation_is_made_for_every_fold():
     def made(errors, validation):
-        return Experiment({"structure": "all"}, {"r": errors}, {"r": validation})
+        shares = [
+            {"r": {"test_error": e, "validation_error": v}} for e, v in zip(errors, validation, strict=True)
+        ]
+        return Experiment({"structure": "all"}, shares)
 
-    those = [made([10.0, 20.0], [1.0, 9.0]), made([30.0, 5.0], [2.0, 3.0])]
-    assert chosen_error(those) == fmean([10.0, 5.0])
-    assert min(one.error for one in those) == 15.0
+    those = [made([0.10, 0.20], [1.0, 9.0]), made([0.30, 0.05], [2.0, 3.0])]
+    assert chosen_error(those) == pytest.approx(fmean([10.0, 5.0]))
+    assert min(one.error for one in those) == pytest.approx(15.0)
 
 
 def test_an_experiment_counts_with_all_its_folds(folder):
@@ -94,14 +97,14 @@ def test_an_experiment_counts_with_all_its_folds(folder):
         store.write(task.cell, Kept({"rates": rates}), seconds={"wall": 2.0, "processor": 1.0})
     (one,) = experiments(study, store)
     assert one.error == 20.0
-    assert (one.kind, len(one.errors["0.03"])) == ("all", 5)
+    assert (one.kind, len(one.parts)) == ("all", 5)
     assert state(study, store).spent == 9.0
 
 
 def test_the_page_has_the_table_and_the_figures(folder):
     wanted = Wanted(data_dir=folder, budget=0.3, epochs=1, only=("letter", "ml nb", "chow-liu", "subset"))
     paper, store, out = R20(), KeptCells(folder / "out"), folder / "out"
-    assert list(compute(paper.studies(paper.choose(wanted), wanted), store, out))
+    assert list(compute(*paper.studies(paper.choose(wanted), wanted), store, out))
     every = replace(wanted, only=())
     choice = paper.choose(every)
     assert (choice.data, choice.skipped) == (("letter", "satimage"), ("usps", "mnist"))
