@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli import completion
 from milpbn.cli.report import say
 from milpbn.cli.search_options import QUIET
-from milpbn.cli.sections import flag, option, options, verb
+from milpbn.cli.sections import Values, flag, option, option_group, typed, verb
 from milpbn.cli.steps import say_notes, show_stages, started, write_text
 from milpbn.cli.types import COUNT, FOLDER, NUMBER, Parsed, parse_names
 from milpbn.errors import InputError
@@ -30,9 +31,9 @@ def _paper(text: str) -> str:
     return text
 
 
-@verb(short_help="Reproduce the tables and figures of the papers.")
-@click.argument("paper", type=Parsed("paper", _paper, completion.words(*NAMES)))
-@options(
+@option_group(
+    "Options",
+    "asked",
     option(
         "--only",
         Parsed("a,b,...", parse_names),
@@ -42,8 +43,7 @@ def _paper(text: str) -> str:
         "--budget",
         NUMBER,
         "Seconds of each final search of p12 (default 1800; a trial of the choice before it has at most 10), of each "
-        "search of p11 (7200), of each forest (600), or of all experiments of r20 on a data set (3600, of processor "
-        "time).",
+        "search of p11 (7200), or of all experiments of r20 on a data set (3600, of processor time).",
     ),
     option("--epochs", COUNT, "Epochs of each training of r20.", default=500, show_default=True),
     flag(
@@ -58,18 +58,18 @@ def _paper(text: str) -> str:
     option("--n-jobs", COUNT, "Number of processes.", default=1, show_default=True),
     QUIET,
 )
-def reproduce(
-    paper: str,
-    only: Sequence[str] | None,
-    budget: float | None,
-    epochs: int,
-    status: bool,
-    retry_failed: bool,
-    data_dir: str | None,
-    output: str | None,
-    n_jobs: int,
-    quiet: bool,
-) -> None:
+def asked_options(**values: Any) -> Values:
+    """Gather the options; numbers must be positive."""
+    for name in ("budget", "epochs", "n_jobs"):
+        if values[name] is not None and values[name] <= 0:
+            raise InputError(f"--{name.replace('_', '-')} must be positive, got {values[name]:g}.")
+    return Values(**values)
+
+
+@verb(short_help="Reproduce the tables and figures of the papers.")
+@click.argument("paper", type=Parsed("paper", _paper, completion.words(*NAMES)))
+@asked_options
+def reproduce(paper: str, asked: Values) -> None:
     """Compute the tables and figures of PAPER from the data in --data-dir, and write them beside the published numbers.
 
     \b
@@ -88,45 +88,48 @@ def reproduce(
       milpbn reproduce r20 --only letter --epochs 10 --budget 600 --data-dir DIR
       milpbn reproduce r20 --status --data-dir DIR
     """
-    for name, number in (("--budget", budget), ("--epochs", epochs), ("--n-jobs", n_jobs)):
-        if number is not None and number <= 0:
-            raise InputError(f"{name} must be positive, got {number:g}.")
+    for name, papers in (("budget", ("p12", "p11", "r20")), ("epochs", ("r20",))):
+        if name in typed() and paper not in papers:
+            raise InputError(f"--{name} changes nothing with {paper}; leave it out.")
     from milpbn.experiments.cells import KeptCells
     from milpbn.experiments.paper import Wanted, compute, running, state
     from milpbn.experiments.papers import PAPERS
     from milpbn.util import stages
     from milpbn.util.progress_line import LINE
 
-    chosen, folder = PAPERS[paper], Path(output or paper)
-    given = data_dir or os.environ.get("MILPBN_DATA")
+    chosen, folder = PAPERS[paper], Path(asked.output or paper)
+    given = asked.data_dir or os.environ.get("MILPBN_DATA")
     wanted = Wanted(
-        only=tuple(only or ()), budget=budget, epochs=epochs, data_dir=None if given is None else Path(given)
+        only=tuple(asked.only or ()),
+        budget=asked.budget,
+        epochs=asked.epochs,
+        data_dir=None if given is None else Path(given),
     )
-    show_stages(started(), quiet=quiet)
+    show_stages(started(), quiet=asked.quiet)
     choice = chosen.choose(wanted)
     if choice.skipped:
-        say_notes([f"{chosen.lacking(choice.skipped)}; skipped."], quiet=quiet)
+        say_notes([f"{chosen.lacking(choice.skipped)}; skipped."], quiet=asked.quiet)
     store, studies = KeptCells(folder), chosen.studies(choice, wanted)
     try:
-        if status:
+        if asked.status:
             keys = running(folder)
             for study in studies:
-                say(_told(state(study, store, keys), n_jobs))
+                say(_told(state(study, store, keys), asked.n_jobs))
         else:
-            for study in studies:
-                for line in compute(study, store, folder, n_jobs=n_jobs, retry_failed=retry_failed):
-                    if not quiet:
-                        LINE.show(line)
+            how = {"n_jobs": asked.n_jobs, "retry_failed": asked.retry_failed}
+            for line in chain.from_iterable(compute(study, store, folder, **how) for study in studies):
+                if not asked.quiet:
+                    LINE.show(line)
     except KeyboardInterrupt:
         LINE.end()
         say_notes(["Interrupted; the finished cells are kept, and the same command goes on."])
     LINE.end()
     stages.enter("writing the page")
-    everything = Wanted(budget=budget, epochs=epochs, data_dir=wanted.data_dir)
+    everything = replace(wanted, only=())
     folder.mkdir(parents=True, exist_ok=True)
     text = chosen.page(chosen.studies(chosen.choose(everything), everything), store, folder)
     write_text(str(folder / "README.md"), text)
-    say_notes([f"The page is {str(folder / 'README.md')!r}."], quiet=quiet)
+    say_notes([f"The page is {str(folder / 'README.md')!r}."], quiet=asked.quiet)
 
 
 def _told(state: StudyState, n_jobs: int) -> list[str]:

@@ -29,7 +29,6 @@ class TablePaper(Paper):
     def studies(self, choice: Choice, wanted: Wanted) -> list[Study]:
         """Return one plan; of P12 a trial of the choice has at most 10 s, the recipe at most 600 s."""
         final = wanted.budget or self.budget
-        assert final is not None
         plan = Plan(
             data=tuple(self.data[name] for name in choice.data),
             methods=choice.methods,

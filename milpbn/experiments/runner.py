@@ -169,7 +169,7 @@ def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping
 
 def _table(data: str, data_dir: Path | None) -> Table:
     """Read a data set of the catalog, which may be in a folder inside the named one, or an embedded instance."""
-    return read_table(data, data_dir=find_folder(data_dir, [CATALOG]) or data_dir)
+    return read_table(data, data_dir=find_folder(data_dir, [CATALOG, f"{data}.csv.gz"]) or data_dir)
 
 
 def names_of_parts(plan: Plan, data: str) -> list[str]:

@@ -59,6 +59,8 @@ def test_absent_data_are_skipped_unless_named(folder, monkeypatch):
         ("p13", "'p13' is not a paper; choose from p12, p11, r20, slides"),
         ("p12 --only x", "--only: p12 has no 'x'"),
         ("p12 --budget 0", "--budget must be positive, got 0."),
+        ("slides --budget 5", "--budget changes nothing with slides; leave it out."),
+        ("p12 --epochs 5", "--epochs changes nothing with p12; leave it out."),
         ("r20 --epochs -1", "--epochs must be positive, got -1."),
         ("r20", "Not in the folder of the data: letter (https://github.com/wroth8/bnc)"),
     ],
