@@ -161,6 +161,7 @@ def draw_points(
     *,
     title: str = "",
     labels: tuple[str, str] = ("", ""),
+    x: tuple[float, float] | None = None,
     shown: float = 0.9,
 ) -> Scene:
     """Draw points of several colours, with the lower part of the convex hull of each colour.
@@ -171,18 +172,21 @@ def draw_points(
         The points of each colour, at least one in all.
     labels : (str, str)
         Names of the axes.
+    x : (float, float), optional
+        Limits of the first axis; by default those of the points.
     shown : float
         Share of the points that the picture reaches up to, from the lowest; it says how many are above.
     """
     points = [point for own in series.values() for point in own]
     heights = np.array([y for _, y in points])
     low, high = float(heights.min()), float(np.quantile(heights, shown))
-    space = max(0.05 * (high - low), 1e-6)
+    space = 0.05 * (high - low) or 0.5
+    left, right = x or (min(place for place, _ in points), max(place for place, _ in points))
     beyond = int(np.count_nonzero(heights > high + space))
     chart = frame(
         480.0,
         380.0,
-        (min(x for x, _ in points), max(*(x for x, _ in points), min(x for x, _ in points) + 1e-6)),
+        (left, right if right > left else left + 1.0),
         (low - space, high + space),
         title=printable(title),
         labels=(labels[0] + (f" ({beyond} above the picture)" if beyond else ""), labels[1]),
