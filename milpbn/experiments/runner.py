@@ -24,7 +24,7 @@ from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import TEST_SET, PartRows, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
 from milpbn.trials.executors import Inline, Processes
-from milpbn.util import interrupts
+from milpbn.util import interrupts, stages
 from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
 
@@ -192,11 +192,10 @@ def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task after its computation: what its last cell holds, or why a step failed, and the wall-clock seconds."""
+    """A task after its computation: what its last cell holds, or why a step failed."""
 
     task: Task
     kept: Kept
-    seconds: float
 
 
 def missing(
@@ -226,7 +225,6 @@ def run_plan(
     threads: int = 1,
     retry_failed: bool = False,
     started: Callable[[Task], None] = lambda task: None,
-    compiling: Callable[[int, int], object] = lambda done, of: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finished]:
     """Compute what is missing, and yield every task when its cells are kept.
@@ -241,15 +239,13 @@ def run_plan(
         Compute failed cells again.
     started : callable
         Called when a task begins, in the process that computes it.
-    compiling : callable
-        Called with the number of kernels compiled so far, and the number to compile, before the first search with a
-        time limit.
     stopping : callable
         Asked often; True means stop. The cells that are being computed are then lost.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):
-        compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
+        # A limit of a few seconds must not be spent on compiling.
+        compile_all(lambda done, of: stages.tell(f"compiling kernels: {done} of {of}"))
     compute = partial(_compute, plan, store=store, threads=threads, started=started)
     spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
     for _, done in spread.run(compute, waiting, stopping):
@@ -261,7 +257,6 @@ def _compute(
 ) -> Finished:
     """Compute the cells of a task that are not kept, and keep them."""
     started(task)
-    began = time.monotonic()
     needed: Mapping[str, Any] = {}
     kept: Kept | None = None
     for cell, step in task.steps:
@@ -285,7 +280,7 @@ def _compute(
             break
         needed = kept.found
     assert kept is not None
-    return Finished(task, kept, time.monotonic() - began)
+    return Finished(task, kept)
 
 
 def _reason(error: Exception) -> str:
