@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import shlex
 import sys
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -22,8 +21,9 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments.cells import KeptCells
+from milpbn.experiments.paper import compute as compute_study
 from milpbn.experiments.protocol import TEST_SET, Part, parts
-from milpbn.experiments.runner import Finished, Plan, Task, missing, run_plan
+from milpbn.experiments.runner import Plan, missing
 from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -172,43 +172,11 @@ def compute(plan: Plan, store: KeptCells, options: argparse.Namespace) -> None:
             print(f"failed: {task.cell}: {reason}")
         print(json.dumps({"missing": len(waiting), "failed": len(failed)}))
         return
-    began = time.monotonic()
-    finished = run_plan(
-        plan,
-        store,
-        n_jobs=options.n_jobs,
-        threads=options.threads,
-        retry_failed=options.retry_failed,
-        started=_announce,
-        compiling=lambda done, of: print(f"compiling kernels: {done} of {of}", file=sys.stderr, flush=True),
-    )
-    for count, done in enumerate(finished, start=1):
-        seconds = f"{time.monotonic() - began:.0f} s"
-        print(
-            f"{count}/{len(waiting)}  {seconds}  {done.task.cell}  {_told(done)}  ({done.seconds:.1f} s)",
-            flush=True,
-        )
+    how = {"n_jobs": options.n_jobs, "threads": options.threads, "retry_failed": options.retry_failed}
+    for line in compute_study(plan, store, options.output, **how):
+        print(line, flush=True)
     for task, reason in failed:
         print(f"failed before: {task.cell}: {reason}")
-
-
-def _announce(task: Task) -> None:
-    print(f"{time.strftime('%H:%M:%S')}  {task.cell} ...", file=sys.stderr, flush=True)
-
-
-def _told(done: Finished) -> str:
-    """Return what a task found, in a few words."""
-    if done.kept.failure is not None:
-        return f"failed: {done.kept.failure}"
-    found = done.kept.found
-    words = [f"accuracy {100 * found['figures']['accuracy']:.2f} %"]
-    words += [f"{key} = {value}" for key, value in found.get("choice", {}).items()]
-    search: dict[str, Any] = found.get("search", {})
-    if search:
-        gap = search["gap"]["relative_to_bound"]
-        verified = ", verified" if search["verified"] else ""
-        words.append(f"{search['reason']}, gap {100 * gap:.3f} %{verified}" if gap is not None else "no gap")
-    return ", ".join(words)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
     python benchmarks/partitions.py [glass2 letter] --data-dir DIR [--seeds 1 2]
     python benchmarks/partitions.py --only-cached
 
-`benchmarks/p12.py` has one partition of each data set, and the accuracy on another one differs, often by more than
+`milpbn reproduce p12` has one partition of each data set, and the accuracy on another one differs, often by more than
 the methods do. Here the methods of the paper are repeated on other partitions of the same sizes: 5 stratified folds of
 another seed, or random training and test rows. Not repeated are adult, mofn-3-7-10 and satimage, whose splits come with
 the data. Values of p and max_parents are chosen anew on each partition, with --selection-budget seconds for a trial;

@@ -3,7 +3,7 @@
     python benchmarks/unseen.py [--n-jobs 2]
     python benchmarks/unseen.py --only-cached
 
-Protocol and methods are those of `benchmarks/p12.py`: 5-fold cross-validation, and everything learnt inside each
+Protocol and methods are those of `milpbn reproduce p12`: 5-fold cross-validation, and everything learnt inside each
 training part. The recipe has --time-limit seconds, a trial of SM's selection 2.5 s, and its final search 60 s. Cells
 are kept under --output, one for each method on each part; a run that is killed goes on where it stopped, and writes
 README.md there in the end.

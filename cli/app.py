@@ -27,7 +27,8 @@ VERBS = (
         "evaluate",
         "query",
     ),
-    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "instances", "backends"),
+    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "reproduce"),
+    *("data", "instances", "backends"),
     "compile_",
 )
 #: Set by the shell when it asks for completions.

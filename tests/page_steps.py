@@ -24,7 +24,6 @@ SLOW = (
     "--seconds",
     "--select ",
     "solve_selected",
-    "protocol(",
     "stability",
     "waveform-21",
     "milpbn compile",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from milpbn.data.options import Missing
 from milpbn.errors import InputError
 from milpbn.util.raw_files import read_bytes
 
+#: Name of the file that describes a catalog.
+CATALOG = "catalog.json"
 #: Environment variable that names the catalog's folder.
 DATA_DIR_VARIABLE = "MILPBN_DATA"
 
@@ -39,6 +42,15 @@ def find_data_dir(data_dir: str | os.PathLike[str] | None = None) -> Path | None
     """Return the catalog's folder: the argument, else the environment variable `DATA_DIR_VARIABLE`, else None."""
     chosen = data_dir or os.environ.get(DATA_DIR_VARIABLE)
     return Path(chosen) if chosen else None
+
+
+def find_folder(data_dir: Path | None, files: Iterable[str]) -> Path | None:
+    """Return the folder that has all these files: the catalog's folder or one inside it; None if there is none."""
+    if data_dir is None:
+        return None
+    inside = sorted(path for path in data_dir.iterdir() if path.is_dir()) if data_dir.is_dir() else []
+    wanted = list(files)
+    return next((one for one in (data_dir, *inside) if all((one / f).is_file() for f in wanted)), None)
 
 
 def catalog_names(data_dir: Path) -> list[str]:
@@ -77,7 +89,7 @@ def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
 
 
 def _read_catalog(data_dir: Path) -> dict[str, Any]:
-    path = data_dir / "catalog.json"
+    path = data_dir / CATALOG
     try:
         catalog = json.loads(read_bytes(path).decode("utf-8"))
     except InputError:

@@ -22,7 +22,13 @@ COLOURS: dict[str, tuple[str, str]] = {
     "feature-edge": ("#2b6cb0", "#6fadf0"),
     "unused": ("#eef0f3", "#23282f"),
     "unused-edge": ("#868f9a", "#717b87"),
+    "green": ("#23803a", "#6cc784"),
+    "purple": ("#8a46c4", "#c49af0"),
+    "pink": ("#c2256e", "#f28ab8"),
+    "brown": ("#7a5a22", "#cfae6d"),
 }
+#: Roles of lines and points that are to be told apart.
+SERIES = ("feature-edge", "class-edge", "green", "purple", "pink", "brown", "ink", "unused-edge")
 
 #: Lengths of the dashes of dashed lines and of the gaps between them, in pixels.
 DASHES = (5.0, 4.0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.experiments.protocol import Part
+from milpbn.experiments.protocol import PartRows
 from milpbn.network.classifier import Predictor
 from milpbn.trials.judged import Judged
 
@@ -45,7 +45,7 @@ class Budgets:
 class MethodInput:
     """What a method works with; `needed` is what the method found that this one needs (`Method.needs`)."""
 
-    part: Part
+    part: PartRows
     seed: int
     threads: int
     needed: Mapping[str, Any]

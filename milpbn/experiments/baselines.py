@@ -15,11 +15,12 @@ from milpbn.learners.base import Control
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle
 from milpbn.learners.svm_machine import SvmClassifier, calibrated
+from milpbn.trials.parts import validation_datasets
 
 
 @dataclass(frozen=True, kw_only=True)
 class SupportVectors(Method):
-    """Support vector machine with a Gaussian kernel on indicators, with P12's grid on the splits of `Part.validation`.
+    """Support vector machine with a Gaussian kernel on indicators, with P12's grid on P12's validation splits.
 
     Accuracy is that of the machine's own predictions. Its probabilities, for log-loss and Brier score, are those of
     scikit-learn's `CalibratedClassifierCV` with ``ensemble=False``: a sigmoid of the decision values of 5-fold
@@ -38,7 +39,7 @@ class SupportVectors(Method):
         train, test = given.part.train, given.part.test
         grid = grid_from_the_middle(train.n_features, self.sigmas, self.costs)
         control = Control(random_state=given.seed, n_jobs=given.threads)
-        parts = given.part.validation(given.seed)
+        parts = validation_datasets(given.part.training, given.seed)
         (sigma, cost), details = choose_pair(parts, grid, control, control.budget())
         model = calibrated(
             train, sigma, cost, given.seed, method=self.calibration, folds=self.calibration_folds

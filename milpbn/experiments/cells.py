@@ -87,11 +87,15 @@ class Kept:
         Why the method failed, in a sentence; None if it did not.
     budget : float or None
         The budget of the cell that it was read from.
+    wall, processor : float
+        Seconds that it took; 0 if that was not kept.
     """
 
     found: Mapping[str, Any]
     failure: str | None = None
     budget: float | None = field(default=None, compare=False)
+    wall: float = field(default=0.0, compare=False)
+    processor: float = field(default=0.0, compare=False)
 
     @property
     def proved(self) -> bool:
@@ -153,9 +157,10 @@ class KeptCells:
         """Return what a cell of the archive says."""
         try:
             cell = Cell.of(document["cell"])
+            seconds = document.get("seconds", {})
             if document["status"] == "failed":
-                return cell, Kept({}, str(document["reason"]))
-            return cell, Kept(document["found"], budget=cell.budget)
+                return cell, Kept({}, str(document["reason"]), **seconds)
+            return cell, Kept(document["found"], None, cell.budget, **seconds)
         except (KeyError, TypeError) as error:
             raise InputError(
                 f"The cell {key[:12]!r} in {str(self._store.path)!r} is incomplete ({error}); restore or remove the "

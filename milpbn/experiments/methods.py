@@ -10,10 +10,13 @@ it in `METHODS`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from milpbn.errors import InputError
 from milpbn.experiments.base import Budgets, Method
 from milpbn.experiments.baselines import PeerMethod, SupportVectors
+from milpbn.experiments.digits import DIGIT_LEARNERS, DigitClassifier
+from milpbn.experiments.forests import FORESTS
 from milpbn.experiments.networks import ClosedFormMethod, ExactSearch, SettingChoice
 from milpbn.experiments.recommended import RecommendedMethod
 from milpbn.problem.scores.registry import find_score
@@ -32,7 +35,15 @@ def _exact(score: str, budgets: Budgets) -> ExactSearch:
     return ExactSearch(choice=choice, seconds=budgets.final)
 
 
-#: C of the logistic regression is chosen by accuracy on the splits of `Part.validation`.
+def _digits(name: str, budgets: Budgets) -> Method:
+    return DigitClassifier(learner=name, seconds=budgets.final)
+
+
+def _without_budget(one: Method, budgets: Budgets) -> Method:
+    return one
+
+
+#: C of the logistic regression is chosen by accuracy on P12's validation splits.
 _LOGISTIC = {"costs": 10, "scoring": "accuracy", "max_iter": 1000}
 #: The defaults of scikit-learn.
 _BOOSTING = {"learning_rate": 0.1, "max_iter": 100, "early_stopping": "auto"}
@@ -51,6 +62,10 @@ METHODS: dict[str, Callable[[Budgets], Method]] = {
         "recipe-average", RECIPES["accurate"], budgets.recipe, average=4
     ),
 }
+#: What is computed and shown of P12 by default; the average of four networks takes the time of four.
+P12_METHODS = tuple(name for name in METHODS if name != "recipe-average")
+METHODS |= {forest.name: partial(_without_budget, forest) for forest in FORESTS}
+METHODS |= {name: partial(_digits, name) for name in DIGIT_LEARNERS}
 
 
 def method(name: str, budgets: Budgets, n_classes: int) -> Method:

@@ -52,7 +52,7 @@ INTRODUCTION = """# Tables 1 to 3 of Peharz & Pernkopf (2012)
 
 {source}
 
-This page is written by `benchmarks/p12.py`. The cells are in `cells.jsonl.gz`, one line for each method on each
+This page is written by `milpbn reproduce p12`. The cells are in `cells.jsonl.gz`, one line for each method on each
 part of a data set; the published numbers are in `milpbn/experiments/published.json`.
 
 - **Data:** {sets} of the paper's 31 sets, with a test set or 5-fold cross-validation as in the paper. The
@@ -104,7 +104,7 @@ def _state(plan: Plan, store: KeptCells) -> str:
     absent = [task for task in waiting if task not in other]
     if absent:
         lines += [
-            "Missing; `python benchmarks/p12.py` with the same budgets computes it:",
+            "Missing; `milpbn reproduce p12` with the same budgets computes it:",
             "",
             *_listed(absent),
             "",
@@ -171,7 +171,7 @@ def _table_1(collected: Collected) -> str:
         "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
         "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
         "",
-        *_head("data", "score", "gap, %", "published, %", "seconds", *claims, "p", "max_parents"),
+        *head("data", "score", "gap, %", "published, %", "seconds", *claims, "p", "max_parents"),
     ]
     for gap in gaps(collected):
         entry = gap.entry
@@ -195,7 +195,7 @@ def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 
             "The published value stands below ours. An asterisk: ours is below the published interval.",
             "",
         ]
-    lines += _head("data", "test rows", *(TITLES[m] for m in methods))
+    lines += head("data", "test rows", *(TITLES[m] for m in methods))
     for data in collected.plan.data:
         facts = collected.facts[data]
         below = {m for m in methods for v in verdicts(collected, m) if v.data == data and not v.holds}
@@ -219,7 +219,7 @@ def probability_table(collected: Collected) -> str:
         "Log-loss in nats / Brier score (0 to 2), means over the test rows. Probabilities are raised "
         "to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
         "",
-        *_head("data", *(TITLES[m] for m in methods)),
+        *head("data", *(TITLES[m] for m in methods)),
     ]
 
     def both(entry: Entry | None) -> str:
@@ -242,7 +242,7 @@ def recipe_table(collected: Collected) -> str:
         "other method; on how many of the data sets one outperforms the other at the 68 % level, by the tests of "
         "the paper's Table 3.",
         "",
-        *_head(
+        *head(
             *("method", "data sets", "accuracy, recipe", "accuracy", "log-loss, recipe", "log-loss"),
             *("won", "lost"),
         ),
@@ -272,7 +272,7 @@ def _table_3(collected: Collected) -> str:
         "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
         "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
         "",
-        *_head("", *(TITLES[m] for m in methods)),
+        *head("", *(TITLES[m] for m in methods)),
     ]
     for row in methods:
         cells = []
@@ -287,5 +287,6 @@ def _table_3(collected: Collected) -> str:
     return "\n".join(lines)
 
 
-def _head(*titles: str) -> list[str]:
+def head(*titles: str) -> list[str]:
+    """Return the first two lines of a table."""
     return [f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]

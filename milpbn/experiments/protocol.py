@@ -10,12 +10,13 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data import Dataset, Table, stratified_folds
-from milpbn.trials.parts import validation_datasets, validation_splits
+from milpbn.trials.parts import validation_splits
 
 #: Name of the only part of a data set with a split of its own.
 TEST_SET = "test"
@@ -23,9 +24,32 @@ TEST_SET = "test"
 FOLDS = 5
 
 
+class PartRows(Protocol):
+    """Training and test rows of one part of a data set.
+
+    Attributes
+    ----------
+    name : str
+        Name of the part.
+    training : Table or Dataset
+        The training rows, from which all is learnt.
+    train, test : Dataset
+        Training and test rows, encoded with the states of the training rows.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def training(self) -> Table | Dataset: ...  # noqa: D102
+    @property
+    def train(self) -> Dataset: ...  # noqa: D102
+    @property
+    def test(self) -> Dataset: ...  # noqa: D102
+
+
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Training and test rows of a data set.
+    """Rows of a table.
 
     Attributes
     ----------
@@ -56,14 +80,6 @@ class Part:
     def test(self) -> Dataset:
         """The test rows, encoded with the states of the training rows."""
         return self.table.encode(self.train.variables, self.test_rows)
-
-    def validation(self, random_state: int) -> list[tuple[Dataset, Dataset]]:
-        """Return the (training, validation) samples of the selection, which all methods share.
-
-        The validation set has 20 % of more than 1,000 training rows; with fewer rows there are 5 folds. States and cuts
-        are learnt on the training rows of each split.
-        """
-        return validation_datasets(self.training, random_state)
 
 
 def part_names(table: Table) -> list[str]:

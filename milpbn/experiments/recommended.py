@@ -10,6 +10,7 @@ from milpbn.data.encodings import Encodings
 from milpbn.errors import NoIncumbentError
 from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.networks import described
+from milpbn.experiments.protocol import Part
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
@@ -55,6 +56,7 @@ class RecommendedMethod(Method):
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Choose, search and fit; the test rows are encoded with the states and cuts of the chosen discretisation."""
         part = given.part
+        assert isinstance(part, Part)  # its cuts are chosen
         options = Options(
             time_limit=self.seconds, threads=given.threads, random_state=given.seed, verbose=False
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -12,14 +13,18 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from milpbn.data import read_table
+from milpbn.data import Table, read_table
+from milpbn.data.catalog import CATALOG, find_folder
 from milpbn.errors import MilpbnError
 from milpbn.experiments.base import Budgets, Method, MethodInput
 from milpbn.experiments.cells import Cell, Kept, KeptCells
+from milpbn.experiments.images import IMAGES, files_hash, image_folder, read_images
+from milpbn.experiments.images import part_names as image_parts
 from milpbn.experiments.methods import method
-from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
+from milpbn.experiments.protocol import TEST_SET, PartRows, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
 from milpbn.trials.executors import Inline, Processes
+from milpbn.util import interrupts, stages
 from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
 
@@ -32,14 +37,34 @@ LOST = (
 )
 
 
+class Study(ABC):
+    """What is computed: tasks, on parts of data sets, with a seed; it is pickled for other processes.
+
+    With a budget, in processor seconds, no task begins once those that are finished have taken so long.
+    """
+
+    title: str
+    seed: int
+    data_dir: Path | None
+    budget: float | None = None
+
+    @abstractmethod
+    def tasks(self) -> list[Task]:
+        """Return all tasks, in the order in which they are computed."""
+
+    def part(self, task: Task) -> PartRows:
+        """Return the rows of a task."""
+        return _parts(task.data, self.data_dir, self.seed, False)[task.part]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """What an experiment consists of.
+class Plan(Study):
+    """All of some methods on all of some data sets.
 
     Attributes
     ----------
     data : tuple of str
-        Names of data sets of the catalog.
+        Names of data sets of the catalog, or of `milpbn.experiments.images.IMAGES`.
     methods : tuple of str
         Names of methods (`milpbn.experiments.methods.METHODS`).
     parts : tuple of str
@@ -48,6 +73,8 @@ class Plan:
         Folder of the catalog; by default the one that the environment names.
     nested : bool
         Whether the parts are those of `milpbn.experiments.protocol.nested_parts`, which have no test rows.
+    title : str
+        Name for the state of the study.
     """
 
     data: tuple[str, ...]
@@ -57,6 +84,24 @@ class Plan:
     seed: int = 0
     data_dir: Path | None = None
     nested: bool = False
+    title: str = "all"
+
+    def tasks(self) -> list[Task]:
+        """Return all tasks, those of the smallest data sets first.
+
+        A method that is the same as another one on some data (`milpbn.experiments.methods.method`) occurs once.
+        """
+        found: dict[str, Task] = {}
+        for data in sorted(self.data, key=lambda name: facts(name, self.data_dir).size):
+            for part in names_of_parts(self, data):
+                for name in self.methods:
+                    task = task_of(self, data, part, name)
+                    found.setdefault(task.cell.key, task)
+        return list(found.values())
+
+    def part(self, task: Task) -> PartRows:
+        """Return the rows of a task."""
+        return _parts(task.data, self.data_dir, self.seed, self.nested)[task.part]
 
 
 @dataclass(frozen=True)
@@ -101,31 +146,30 @@ class Facts:
 @lru_cache(maxsize=64)
 def facts(data: str, data_dir: Path | None) -> Facts:
     """Return what is known of a data set."""
-    table = read_table(data, data_dir=data_dir)
+    if data in IMAGES:
+        folder = image_folder(data, data_dir)
+        first = next(iter(_parts(data, data_dir, 0, False).values()))
+        size = first.train.codes.size * first.train.n_classes
+        rows = first.test.n_samples if first.name == TEST_SET else 0
+        return Facts(files_hash(data, folder), first.train.n_classes, rows, tuple(image_parts(data)), size)
+    table = _table(data, data_dir)
     classes = int(table.frame[table.target].nunique())
     size = table.n_rows * len(table.features) * classes
     return Facts(table_hash(table), classes, len(table.test_indices), tuple(part_names(table)), size)
 
 
 @lru_cache(maxsize=1)
-def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> dict[str, Part]:
+def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping[str, PartRows]:
     """Return the parts of a data set by name; kept for the next cell of the same data set."""
+    if data in IMAGES:
+        return read_images(data, image_folder(data, data_dir))
     divide = nested_parts if nested else parts
-    return {part.name: part for part in divide(read_table(data, data_dir=data_dir), seed)}
+    return {part.name: part for part in divide(_table(data, data_dir), seed)}
 
 
-def tasks(plan: Plan) -> list[Task]:
-    """Return all tasks of a plan, those of the smallest data sets first.
-
-    A method that is the same as another one on some data (`milpbn.experiments.methods.method`) occurs once.
-    """
-    found: dict[str, Task] = {}
-    for data in sorted(plan.data, key=lambda name: facts(name, plan.data_dir).size):
-        for part in names_of_parts(plan, data):
-            for name in plan.methods:
-                task = task_of(plan, data, part, name)
-                found.setdefault(task.cell.key, task)
-    return list(found.values())
+def _table(data: str, data_dir: Path | None) -> Table:
+    """Read a data set of the catalog, which may be in a folder inside the named one, or an embedded instance."""
+    return read_table(data, data_dir=find_folder(data_dir, [CATALOG, f"{data}.csv.gz"]) or data_dir)
 
 
 def names_of_parts(plan: Plan, data: str) -> list[str]:
@@ -148,15 +192,14 @@ def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task after its computation: what its last cell holds, or why a step failed, and the wall-clock seconds."""
+    """A task after its computation: what its last cell holds, or why a step failed."""
 
     task: Task
     kept: Kept
-    seconds: float
 
 
 def missing(
-    plan: Plan, store: KeptCells, *, retry_failed: bool = False
+    plan: Study, store: KeptCells, *, retry_failed: bool = False
 ) -> tuple[list[Task], list[tuple[Task, str]]]:
     """Return the tasks whose cells are still to be computed, and those that failed, with the reason.
 
@@ -164,7 +207,7 @@ def missing(
     """
     waiting: list[Task] = []
     failed: list[tuple[Task, str]] = []
-    for task in tasks(plan):
+    for task in plan.tasks():
         states = [store.read(cell) for cell, _ in task.steps]
         reasons = [kept.failure for kept in states if kept is not None and kept.failure is not None]
         if reasons and not retry_failed:
@@ -175,14 +218,14 @@ def missing(
 
 
 def run_plan(
-    plan: Plan,
+    plan: Study,
     store: KeptCells,
     *,
     n_jobs: int = 1,
     threads: int = 1,
     retry_failed: bool = False,
     started: Callable[[Task], None] = lambda task: None,
-    compiling: Callable[[int, int], object] = lambda done, of: None,
+    stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Finished]:
     """Compute what is missing, and yield every task when its cells are kept.
 
@@ -196,25 +239,24 @@ def run_plan(
         Compute failed cells again.
     started : callable
         Called when a task begins, in the process that computes it.
-    compiling : callable
-        Called with the number of kernels compiled so far, and the number to compile, before the first search with a
-        time limit.
+    stopping : callable
+        Asked often; True means stop. The cells that are being computed are then lost.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):
-        compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
+        # A limit of a few seconds must not be spent on compiling.
+        compile_all(lambda done, of: stages.tell(f"compiling kernels: {done} of {of}"))
     compute = partial(_compute, plan, store=store, threads=threads, started=started)
     spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
-    for _, done in spread.run(compute, waiting, lambda: False):
+    for _, done in spread.run(compute, waiting, stopping):
         yield done
 
 
 def _compute(
-    plan: Plan, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
+    plan: Study, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
 ) -> Finished:
     """Compute the cells of a task that are not kept, and keep them."""
     started(task)
-    began = time.monotonic()
     needed: Mapping[str, Any] = {}
     kept: Kept | None = None
     for cell, step in task.steps:
@@ -222,9 +264,11 @@ def _compute(
         if kept is None or kept.failure is not None:
             step_began, work_began = time.monotonic(), time.process_time()
             try:
-                part = _parts(task.data, plan.data_dir, plan.seed, plan.nested)[task.part]
+                part = plan.part(task)
                 with threads_used(threads), library_threads(threads):
                     kept = Kept(step.run(MethodInput(part, plan.seed, threads, needed)))
+                if interrupts.requested():
+                    raise KeyboardInterrupt  # what was found may be less than the method finds
             except Exception as error:
                 kept = Kept({}, _reason(error))
             seconds = {
@@ -236,7 +280,7 @@ def _compute(
             break
         needed = kept.found
     assert kept is not None
-    return Finished(task, kept, time.monotonic() - began)
+    return Finished(task, kept)
 
 
 def _reason(error: Exception) -> str:

@@ -1,12 +1,14 @@
-"""Pictures of figures: learners side by side, and accuracy over bits."""
+"""Pictures of figures: learners side by side, accuracy over bits, and points with their convex hulls."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from milpbn.drawing.chart import Bar, bars, frame
-from milpbn.drawing.scene import Box, Path, Scene, stacked
+from milpbn.drawing.scene import SERIES, Box, Path, Scene, stacked
 from milpbn.errors import InputError
 from milpbn.util.printing import printable
 
@@ -152,3 +154,65 @@ def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str 
         chart.scene.add(Path(tuple(places), "feature-edge", width=2.0))
     chart.scene.add(*(Box(x - 3.0, y - 3.0, 6.0, 6.0, "feature-edge", radius=3.0) for x, y in places))
     return chart.scene
+
+
+def draw_points(
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    x: tuple[float, float] | None = None,
+    shown: float = 0.9,
+) -> Scene:
+    """Draw points of several colours, with the lower part of the convex hull of each colour.
+
+    Parameters
+    ----------
+    series : mapping of str to sequence of (float, float)
+        The points of each colour, at least one in all.
+    labels : (str, str)
+        Names of the axes.
+    x : (float, float), optional
+        Limits of the first axis; by default those of the points.
+    shown : float
+        Share of the points that the picture reaches up to, from the lowest; it says how many are above.
+    """
+    points = [point for own in series.values() for point in own]
+    heights = np.array([y for _, y in points])
+    low, high = float(heights.min()), float(np.quantile(heights, shown))
+    space = 0.05 * (high - low) or 0.5
+    left, right = x or (min(place for place, _ in points), max(place for place, _ in points))
+    beyond = int(np.count_nonzero(heights > high + space))
+    chart = frame(
+        480.0,
+        380.0,
+        (left, right if right > left else left + 1.0),
+        (low - space, high + space),
+        title=printable(title),
+        labels=(labels[0] + (f" ({beyond} above the picture)" if beyond else ""), labels[1]),
+        notes=list(zip(SERIES, map(printable, series), strict=False)),
+    )
+    for role, own in zip(SERIES, series.values(), strict=False):
+        inside = [(x, y) for x, y in own if y <= high + space]
+        chart.scene.add(
+            *(Box(chart.x(x) - 2.0, chart.y(y) - 2.0, 4.0, 4.0, role, radius=2.0) for x, y in inside)
+        )
+        line = tuple((chart.x(x), chart.y(y)) for x, y in lower_hull(inside))
+        if len(line) > 1:
+            chart.scene.add(Path(line, role, width=1.5))
+    return chart.scene
+
+
+def lower_hull(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the corners of the lower part of the convex hull from left to right; no point is below this line."""
+    hull: list[tuple[float, float]] = []
+    for x, y in sorted(points):
+        if hull and hull[-1][0] == x:
+            continue  # the lowest point of the same x came first
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (y1 - y0) * (x - x0) < (y - y0) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return hull

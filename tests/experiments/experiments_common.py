@@ -30,3 +30,16 @@ def random_text(seed: int, rows: int, classes: str) -> str:
         colour = "rgb"[(c + int(rng.random() < 0.3)) % 3]
         lines.append(f"{size},{colour},{'xy'[int(rng.random() < 0.5)]},{classes[c]}")
     return "\n".join(lines) + "\n"
+
+
+def write_digits(folder: Path, name: str, *, folds: int = 1, side: int = 2, classes: int = 3) -> None:
+    """Write an archive of discretised images, side x side pixels, that tell something about the class."""
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for fold in range(1, folds + 1):
+        for part, rows in (("tr", 60), ("te", 30)):
+            y = np.arange(rows) % classes
+            noise = rng.integers(0, 2, (rows, side * side))
+            arrays[f"x_{part}_fold{fold}"] = (1 + (y[:, None] + noise) % 3).astype(np.uint8)
+            arrays[f"t_{part}_fold{fold}"] = y
+    np.savez(folder / f"{name}.npz", **arrays)

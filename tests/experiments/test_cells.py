@@ -36,10 +36,10 @@ def test_a_cell_comes_back_as_it_was_written(tmp_path):
     store = KeptCells(tmp_path / "new" / "folder")
     assert store.read(CELL) is None
     found = {"x": 0.1 + 0.2, "missing": float("nan"), "list": [1, "a"]}
-    store.write(CELL, Kept(found), seconds=1.5)
+    store.write(CELL, Kept(found), seconds={"wall": 1.5, "processor": 1.0})
     assert store.read(CELL) == Kept({"x": 0.1 + 0.2, "missing": None, "list": [1, "a"]})
     document = Store(tmp_path / "new" / "folder" / ARCHIVE)[CELL.key]
-    assert document["seconds"] == 1.5
+    assert document["seconds"] == {"wall": 1.5, "processor": 1.0}
     assert document["cell"]["options"]["p"] == [0.6, 0.9]
     assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == [ARCHIVE]
 

@@ -28,6 +28,7 @@ from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, select
+from milpbn.trials.parts import validation_datasets
 from milpbn.util.budget import Budget
 
 #: Two settings with cuts of their own.
@@ -114,7 +115,7 @@ def test_an_interrupt_leaves_nothing(part, monkeypatch):
 def test_the_machine_is_validated_on_the_shared_splits(part):
     found = SupportVectors(sigmas=(0.5, 1.0, 2.0), costs=(0.5, 2.0)).run(work(part))
     grid = grid_from_the_middle(3, (0.5, 1.0, 2.0), (0.5, 2.0))
-    pair, details = choose_pair(part.validation(0), grid, networks.Control(), Budget())
+    pair, details = choose_pair(validation_datasets(part.training, 0), grid, networks.Control(), Budget())
     assert (found["choice"]["sigma"], found["choice"]["cost"]) == pair
     assert found["choice"]["validation_accuracy"] == details["validation_accuracy"]
     assert found["choice"]["tried"] == 6

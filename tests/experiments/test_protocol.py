@@ -9,7 +9,7 @@ import numpy as np
 from milpbn.data import read_table
 from milpbn.data.dataset import UNKNOWN
 from milpbn.experiments.protocol import part_names, parts, table_hash
-from milpbn.trials.parts import validation_splits
+from milpbn.trials.parts import validation_datasets, validation_splits
 
 
 def test_a_table_with_a_split_has_one_part(catalog):
@@ -46,14 +46,16 @@ def test_states_and_cuts_come_from_the_training_rows_only(catalog):
         assert (other.train.codes == part.train.codes).all()
         assert (other.test.codes[:, 1] == UNKNOWN).all()
         assert (part.test.codes[:, 1] != UNKNOWN).all()
-        for (a, b), (c, d) in zip(part.validation(3), other.validation(3), strict=True):
+        for (a, b), (c, d) in zip(
+            validation_datasets(part.training, 3), validation_datasets(other.training, 3), strict=True
+        ):
             assert a.sha256 == c.sha256
             assert b.sha256 == d.sha256
 
 
 def test_the_validation_splits_learn_their_own_cuts(catalog):
     (part,) = parts(read_table("split", data_dir=catalog), 0)
-    splits = part.validation(5)
+    splits = validation_datasets(part.training, 5)
     rows = validation_splits(part.train.y, 5)
     assert len(splits) == len(rows) == 5
     for (fit, held), (fit_rows, held_rows) in zip(splits, rows, strict=True):

@@ -10,7 +10,7 @@ from milpbn.errors import InputError
 from milpbn.experiments import runner
 from milpbn.experiments.base import Budgets, Method
 from milpbn.experiments.cells import KeptCells
-from milpbn.experiments.runner import Plan, missing, run_plan, tasks
+from milpbn.experiments.runner import Plan, missing, run_plan
 from milpbn.trials.store import ARCHIVE, Store
 
 BUDGETS = Budgets(selection=5, final=10)
@@ -27,23 +27,23 @@ def store(tmp_path):
 
 
 def test_tasks_are_all_methods_on_all_parts(plan, catalog):
-    found = tasks(plan)
+    found = plan.tasks()
     assert len(found) == 2 * (5 + 1)
     # The set with 50 rows and three classes is smaller than that with 100 rows and two.
     assert [task.data for task in found] == ["folded"] * 10 + ["split"] * 2
     assert {(t.part, t.cell.method) for t in found if t.data == "split"} == {("test", "nb"), ("test", "tan")}
     only = Plan(data=plan.data, methods=("nb",), parts=("fold-2",), budgets=BUDGETS, data_dir=catalog)
-    assert [(t.data, t.part) for t in tasks(only)] == [("folded", "fold-2")]
+    assert [(t.data, t.part) for t in only.tasks()] == [("folded", "fold-2")]
 
 
 def test_a_search_has_a_step_before_and_two_classes_share_it(plan, catalog):
     both = Plan(data=plan.data, methods=("sm", "sbm"), budgets=BUDGETS, data_dir=catalog)
-    found = tasks(both)
+    found = both.tasks()
     assert [t.cell.method for t in found if t.data == "split"] == ["sm"]
     assert len(found) == 5 * 2 + 1
     assert [cell.method for cell, _ in found[0].steps] == ["sm-choice", "sm"]
     longer = Plan(data=plan.data, methods=("sm",), budgets=Budgets(selection=5, final=99), data_dir=catalog)
-    task = tasks(longer)[0]
+    task = longer.tasks()[0]
     assert task.steps[0][0].key == found[0].steps[0][0].key  # the choice is not made again
     assert task.cell.key != found[0].cell.key
 

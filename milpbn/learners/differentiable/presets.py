@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import product
 
@@ -74,17 +73,3 @@ def structures(family: str) -> list[DifferentiableTan]:
     raise InputError(
         f"There is no structure preset {family!r}; choose naive-bayes, chow-liu, random, subset, all or heuristic."
     )
-
-
-def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[DifferentiableTan]:
-    """Yield all runs of R20 for one kind of structures: all combinations of hyperparameters, structure and rate.
-
-    The hyperparameters come from search (II) for the kinds with many structures (random, subset, heuristic), and from
-    search (I) for the others. `structures` has the kinds, `BATCH_SIZES` the batch sizes of R20.
-    """
-    many = family in ("random", "subset", "heuristic")
-    search = search_two(random_state=random_state) if many else search_one(random_state=random_state)
-    for found in search:
-        for learner in structures(family):
-            for rate in LEARNING_RATES:
-                yield replace(learner, **vars(found), batch_size=batch_size, learning_rate=rate)
