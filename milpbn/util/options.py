@@ -113,3 +113,10 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """
     if value not in choices:
         raise InputError(f"{name} must be {listed(map(repr, choices), 'or')}, got {value!r}.")
+
+
+def quoted(name: str) -> str:
+    """Return a name as lists of the command line have it: in double quotes if it has a separator or a space outside."""
+    if name == name.strip() and not any(mark in name for mark in ',;="'):
+        return name
+    return '"' + name.replace('"', '""') + '"'

@@ -127,7 +127,15 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path):
                 time.sleep(600)
         registry.get_engine = lambda name: MilpEngine(Deaf())
     """
-    options = ("--backend", "highs", "--no-root-bound", "--time-limit", "600", "--output", tmp_path / "r.json")
+    options = (
+        "--backend",
+        "highs",
+        "--no-root-bound",
+        "--time-limit",
+        "600",
+        "--output",
+        tmp_path / "r.json",
+    )
     code, _, stderr = ended(code, "solve", "corral", *options)
     assert code == 0, stderr
     assert load(tmp_path / "r.json")["status"] == {"reason": "feasible", "limit": "time", "detail": ""}

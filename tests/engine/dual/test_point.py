@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heaviest, heavy_enough, random_data, scores_of, whole_node
+from running import (
+    LEAVING_OUT,
+    MARGINS,
+    SHRUNK,
+    all_choices,
+    heaviest,
+    heavy_enough,
+    random_data,
+    scores_of,
+    whole_node,
+)
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
