@@ -16,7 +16,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from milpbn.util.jsonable import LARGEST_COUNT, LARGEST_NUMBER, Fields
 
 T = TypeVar("T")
-_hints = cache(get_type_hints)
+_hints: Any = cache(get_type_hints)
 
 
 @dataclass(frozen=True)

@@ -298,6 +298,7 @@ def _kept(method: str, why: str, before: str) -> ParameterFit:
 
 def give_up(method: str, limit: Limit | None, before: str = "generative") -> ParameterFit:
     """Return the record of a fit that was stopped."""
+    what: dict[Limit | None, str]
     what = {Limit.USER: "run was interrupted", Limit.MEMORY: "memory limit was nearly reached"}
     reason = f"the {what.get(limit, 'time limit ended')} before the parameters were fitted"
     return _kept(method, reason, before)
