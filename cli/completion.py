@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,6 +14,8 @@ from typing import Any, TypeAlias
 
 import click
 from click.shell_completion import CompletionItem
+
+from milpbn.util.options import quoted
 
 Items: TypeAlias = "list[CompletionItem[str]]"
 Completer: TypeAlias = Callable[[click.Context, str], Items]
@@ -67,7 +68,7 @@ def listed(separators: str, known: Callable[[click.Context], Iterable[str]] = va
 
     def complete(context: click.Context, incomplete: str) -> Items:
         before, last = _split_last(incomplete, separators)
-        items = among(lambda context: map(_quoted, known(context)))(context, last)
+        items = among(lambda context: map(quoted, known(context)))(context, last)
         return [CompletionItem(before + item.value) for item in items]
 
     return complete
@@ -79,7 +80,7 @@ def evidence(context: click.Context, incomplete: str) -> Items:
     if not before.endswith("="):
         return listed(",")(context, incomplete)
     name = _split_last(before[:-1], ",")[1]
-    states = {_quoted(known): values for known, values in _states(context).items()}
+    states = {quoted(known): values for known, values in _states(context).items()}
     return listed(",=", lambda context: states.get(name, ()))(context, incomplete)
 
 
@@ -97,18 +98,12 @@ column = among(variables)
 classes = among(lambda context: next(reversed(_states(context).values()), ()))
 
 
-def _quoted(name: str) -> str:
-    """Return a name as `types.parse_name` reads it."""
-    plain = name == name.strip() and not re.search('[",;=]', name)
-    return name if plain else '"' + name.replace('"', '""') + '"'
-
-
 def _split_last(text: str, separators: str) -> tuple[str, str]:
     """Split before the last name of a list; separators in double quotes are part of a name."""
-    end, quoted = 0, False
+    end, within = 0, False
     for position, character in enumerate(text, start=1):
-        quoted ^= character == '"'
-        if character in separators and not quoted:
+        within ^= character == '"'
+        if character in separators and not within:
             end = position
     return text[:end], text[end:]
 

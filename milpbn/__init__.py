@@ -5,9 +5,9 @@ The command line (`milpbn --help`) is a thin layer over the functions here.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from milpbn.util.lazy import lazily
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
@@ -23,33 +23,6 @@ if TYPE_CHECKING:
     from milpbn.solving.importing import import_solution
     from milpbn.solving.selection import select, solve_selected
     from milpbn.solving.stability import stability
-
-# Imported at first use: NumPy, pandas and numba take a second to import, and `milpbn --help` does not need them.
-_HOME = {
-    "BoundWarning": "errors",
-    "Classifier": "network",
-    "Constraints": "problem.constraints",
-    "DataWarning": "errors",
-    "Dataset": "data",
-    "InputError": "errors",
-    "MilpbnError": "errors",
-    "MilpbnWarning": "errors",
-    "Result": "claims.result",
-    "Score": "problem.scores.spec",
-    "SolverError": "errors",
-    "Structure": "network",
-    "Table": "data",
-    "Variable": "data",
-    "evaluate": "network",
-    "export_model": "solving.exporting",
-    "import_solution": "solving.importing",
-    "read_table": "data",
-    "rescore": "problem.rescore",
-    "select": "solving.selection",
-    "solve": "solving.api",
-    "solve_selected": "solving.selection",
-    "stability": "solving.stability",
-}
 
 __all__ = [
     "BoundWarning",
@@ -78,14 +51,30 @@ __all__ = [
     "stability",
 ]
 
+_HOME = {
+    "BoundWarning": "errors",
+    "Classifier": "network",
+    "Constraints": "problem.constraints",
+    "DataWarning": "errors",
+    "Dataset": "data",
+    "InputError": "errors",
+    "MilpbnError": "errors",
+    "MilpbnWarning": "errors",
+    "Result": "claims.result",
+    "Score": "problem.scores.spec",
+    "SolverError": "errors",
+    "Structure": "network",
+    "Table": "data",
+    "Variable": "data",
+    "evaluate": "network",
+    "export_model": "solving.exporting",
+    "import_solution": "solving.importing",
+    "read_table": "data",
+    "rescore": "problem.rescore",
+    "select": "solving.selection",
+    "solve": "solving.api",
+    "solve_selected": "solving.selection",
+    "stability": "solving.stability",
+}
 
-def __dir__() -> list[str]:
-    """List the public names only, including those that have not been imported yet."""
-    return sorted(__all__)
-
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'milpbn' has no attribute {name!r}")
-    return getattr(import_module(f"milpbn.{_HOME[name]}"), name)
+__getattr__, __dir__ = lazily(__name__, {**_HOME, "__version__": "version"})

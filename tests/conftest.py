@@ -69,6 +69,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("slow" if config.getoption("--slow") else "suite")
     config.addinivalue_line("markers", "quick: one of the files that take a minute together")
     config.addinivalue_line("markers", "slow: takes more than 20 seconds; runs with --slow only")
+    # Tests start many processes, each of which would compile the package's sources again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     # A shell that starts a program in the background makes it ignore Ctrl-C, which some tests send and wait for.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -10,6 +10,7 @@ import numpy as np
 import oracle
 import pytest
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
@@ -23,6 +24,7 @@ from milpbn.problem.candidates import Candidates, list_candidates
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem
+from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome, Settings, Solver
 from milpbn.solvers.registry import find_solver
@@ -238,6 +240,30 @@ def all_choices(candidates: Candidates) -> np.ndarray:
         for structure in oracle.acyclic_structures(candidates.sets)
     ]
     return np.array(rows, dtype=np.int64).reshape(-1, candidates.n_variables)
+
+
+def scores_of(problem: Problem, choices: np.ndarray) -> np.ndarray:
+    """Scores of structures, one row of parent sets each; those on margins from the dense coefficients."""
+    margins = problem.margins
+    if margins is None:
+        return np.array([problem.value(problem.indicator(choice)) for choice in choices])
+    column = np.full(problem.candidates.n_sets, -1)
+    column[margins.columns] = np.arange(len(margins.columns))
+    padded = np.concatenate([margins.alpha, np.zeros((*margins.alpha.shape[:2], 1))], axis=2)
+    rows = padded[:, :, column[choices]].sum(axis=3)
+    if margins.softening.smooth:
+        parts = -logsumexp(np.concatenate([np.zeros_like(rows[:, :1]), -rows], axis=1), axis=1)
+    else:
+        parts = np.minimum(margins.softening.cap, rows.min(axis=1))
+    return problem.linear[choices].sum(axis=1) + margins.weights @ parts
+
+
+def best_of_all(problem: Problem) -> float:
+    """The best score of a structure that obeys the rules, from the data themselves."""
+    choices = all_choices(problem.candidates)
+    structures = map(problem.candidates.structure, choices[np.argsort(-scores_of(problem, choices))])
+    best = next(s for s in structures if problem.rules.over_limit(s.parents) is None)
+    return rescore(problem.data, best, problem.score, problem.rules, problem.sample_weights)
 
 
 def candidate_sets(

@@ -7,32 +7,36 @@ import inspect
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import milpbn
+import milpbn.data
+import milpbn.network
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "api"
 
 
-def test_public_names_are_shown_and_no_others() -> None:
-    assert dir(milpbn) == sorted(milpbn.__all__)
+def test_public_names_can_be_imported() -> None:
     for name in milpbn.__all__:
         assert getattr(milpbn, name) is not None
 
 
-def test_type_checkers_see_what_is_imported_at_first_use() -> None:
+@pytest.mark.parametrize("package", [milpbn, milpbn.data, milpbn.network])
+def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
     """The imports for type checkers name the same modules as the table that is used at run time."""
-    tree = ast.parse(inspect.getsource(milpbn))
+    tree = ast.parse(inspect.getsource(package))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     typed = {
-        alias.name: (node.module or "").removeprefix("milpbn.")
+        alias.name: (node.module or "").removeprefix(f"{package.__name__}.")
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert typed == milpbn._HOME
-    assert {*typed, "__version__"} == {*milpbn.__all__}
+    assert typed == package._HOME
+    assert dir(package) == sorted(package.__all__)
+    assert {*package.__all__} - {"__version__"} == {*typed}
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ from the training rows and returns a `Dataset` of integer codes. `read_samples` 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from milpbn.util.lazy import lazily
 
 if TYPE_CHECKING:
     from milpbn.data.api import read_encodings, read_samples, read_table
@@ -30,8 +31,7 @@ __all__ = [
     "validation_split",
 ]
 
-# Imported at first use, because pandas and numba take half a second each, and `milpbn --help` needs neither.
-_LAZY = {
+_HOME = {
     "Dataset": "dataset",
     "MISSING": "dataset",
     "Table": "table",
@@ -45,9 +45,4 @@ _LAZY = {
     "validation_split": "folds",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from its module."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+__getattr__, __dir__ = lazily(__name__, _HOME)

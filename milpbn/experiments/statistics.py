@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from milpbn.network.intervals import normal_half_width
+from milpbn.network.intervals import normal_half_width, student_95
 
 #: Significance levels of P12's Table 3.
 LEVELS = (0.68, 0.95)
@@ -32,7 +32,7 @@ def half_width(accuracies: Sequence[float], rows: int) -> float:
     if len(accuracies) == 1:
         return normal_half_width(accuracies[0], rows)
     spread = float(np.std(accuracies, ddof=1)) / math.sqrt(len(accuracies))
-    return float(stats.t.ppf(0.975, len(accuracies) - 1)) * spread
+    return student_95(len(accuracies) - 1) * spread
 
 
 def p_value(ours: Sequence[NDArray[np.bool_]], theirs: Sequence[NDArray[np.bool_]]) -> float:

@@ -11,8 +11,8 @@ from milpbn.learners.base import Control, Learned, Learner
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import Until, refit_classifier
-from milpbn.util.budget import Budget, Limit
+from milpbn.network.parameters.refit import refit_classifier
+from milpbn.util.budget import Budget
 from milpbn.util.clock import PARAMETERS_SHARE
 
 #: Adjective of the parameters that are kept where no others can be fitted; see `refit_classifier`.
@@ -53,7 +53,7 @@ def learn_with_parameters(
         data,
         method,
         random_state=control.random_state,
-        until=Until(budget.deadline, lambda: budget.stop() is Limit.USER),
+        budget=budget,
         report=control.report,
         before=BEFORE,
     )

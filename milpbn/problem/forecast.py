@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import takewhile
 from math import comb
 from typing import NamedTuple, TypeAlias
 
@@ -75,9 +76,9 @@ def _cures(data: Dataset, score: Score, rules: Rules, for_milp: bool) -> str:
         options.append(
             f"keep only the best parent sets of every variable with milpbn solve --screen {SCREENED}"
         )
-    fewer = [k for k in range(1, score.max_parents) if fits(replace(score, max_parents=k))]
-    if fewer:
-        options.append(f"reduce --max-parents to {max(fewer)}")
+    fewer = takewhile(lambda k: fits(replace(score, max_parents=k)), range(1, score.max_parents))
+    if most := max(fewer, default=0):
+        options.append(f"reduce --max-parents to {most}")
     lighter = score.kind.lighter
     if lighter and fits(replace(score, name=lighter)):
         options.append(f"use --score {lighter}")
@@ -160,17 +161,18 @@ def extent(data: Dataset, sets: ParentSets) -> Extent:
     """
     if isinstance(sets, Candidates):
         return _listed_extent(data, sets)
-    c, states, limit = len(sets) - 1, data.n_states.tolist(), cell_limit(data.n_samples)
+    c, states, n_samples = len(sets) - 1, data.n_states.tolist(), data.n_samples
+    limit = cell_limit(n_samples)
     columns, cells, numbered, largest = 0, 0, 0, 0
     for i, own in enumerate(sets):
         room = own.without_class if i == c else own.with_class
         base = math.prod(states[j] for j in ({i, *own.required} - {c}))
-        for product, count in _products(tuple(states[j] for j in own.free), room):
+        for product, count in _products([states[j] for j in own.free], room, limit):
             columns += count
-            cells += count * (base * product if base * product <= limit else data.n_samples)
+            cells += count * (base * product if base * product <= limit else n_samples)
             numbered += count * (base * product > limit)
         largest = max(largest, len(own.required) + room + (i != c))
-    domains = _products(tuple(states[:c]), largest)
+    domains = _products(states[:c], largest, limit)
     return Extent(columns, cells, min(numbered, sum(n for product, n in domains if product > limit)))
 
 
@@ -189,23 +191,23 @@ def _listed_extent(data: Dataset, candidates: Candidates) -> Extent:
     return Extent(len(columns), cells, len(numbered))
 
 
-def _products(states: tuple[int, ...], room: int) -> list[tuple[int, int]]:
+def _products(states: Sequence[int], room: int, limit: int) -> list[tuple[int, int]]:
     """Return products of the numbers of states of sets of variables, each with how many sets have it.
 
     The sets have at most `room` members; with a negative room there are none. Sets with the same numbers of states are
-    counted together.
+    counted together, and so are all whose product exceeds `limit`: they have one that does.
     """
-    return _counted_products(tuple(sorted(Counter(states).items())), room)
+    return _counted_products(tuple(sorted(Counter(states).items())), room, limit)
 
 
 @lru_cache(maxsize=256)
-def _counted_products(states: tuple[tuple[int, int], ...], room: int) -> list[tuple[int, int]]:
+def _counted_products(states: tuple[tuple[int, int], ...], room: int, limit: int) -> list[tuple[int, int]]:
     sets = {(0, 1): 1} if room >= 0 else {}  # size and product: number of sets
     for n_states, count in states:
         longer: Counter[tuple[int, int]] = Counter()
         for (size, product), n in sets.items():
             for more in range(min(room - size, count) + 1):
-                longer[size + more, product * n_states**more] += n * comb(count, more)
+                longer[size + more, min(product * n_states**more, limit + 1)] += n * comb(count, more)
         sets = dict(longer)
     return [(product, n) for (_, product), n in sets.items()]
 

@@ -14,7 +14,7 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.engines.registry import automatic, engine_names
-from milpbn.util.options import declared, spelling
+from milpbn.util.options import declared, quoted, spelling
 
 #: The option of the command line for every constraint.
 _CONSTRAINTS = {
@@ -58,13 +58,13 @@ def _table_words(request: DataRequest) -> list[str]:
         elif key == "na_values":
             pairs = [(name, one) for name, values in value.items() for one in values]
             text = ",".join(
-                _name(one) if name == EVERY else f"{_name(name)}={_name(one)}" for name, one in pairs
+                quoted(one) if name == EVERY else f"{quoted(name)}={quoted(one)}" for name, one in pairs
             )
         elif key == "header":
             words.append("--header" if value else "--no-header")
             continue
         elif isinstance(value, Mapping):
-            text = ",".join(f"{_name(label)}={factor!r}" for label, factor in value.items())
+            text = ",".join(f"{quoted(label)}={factor!r}" for label, factor in value.items())
         words += [f"--{key.replace('_', '-')}", text]
     return [*words, *(["--split", "all"] if request.rows == "all" else [])]
 
@@ -91,11 +91,11 @@ def _constraint_words(constraints: Constraints) -> list[str]:
         if key == "tiers":
             texts = [";".join(map(_listed, values))] if values else []
         elif key == "max_children":
-            texts = [f"{n}" if name == "*" else f"{_name(name)}={n}" for name, n in values.items()]
+            texts = [f"{n}" if name == "*" else f"{quoted(name)}={n}" for name, n in values.items()]
         elif key == "arc_weights":
             texts = [f"{_listed(arc)}={weight!r}" for arc, weight in values.items()]
         elif key in ("fixed", "allowed"):
-            texts = [f"{_name(name)}={_listed(parents)}" for name, parents in values.items()]
+            texts = [f"{quoted(name)}={_listed(parents)}" for name, parents in values.items()]
         else:
             texts = [_listed(arc) for arc in values]
         for text in texts:
@@ -131,11 +131,4 @@ def _search_words(result: Result) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ",".join(map(_name, names))
-
-
-def _name(name: str) -> str:
-    """Return a name as lists of the command line have it: in double quotes if it has a separator or a space outside."""
-    if name == name.strip() and not any(mark in name for mark in ',;="'):
-        return name
-    return '"' + name.replace('"', '""') + '"'
+    return ",".join(map(quoted, names))

@@ -14,7 +14,7 @@ from milpbn.errors import SolverError
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import Until, give_up, refit_classifier
+from milpbn.network.parameters.refit import give_up, refit_classifier
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
@@ -28,6 +28,7 @@ from milpbn.solving.report import Report
 from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
+from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import incomplete
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
@@ -177,11 +178,11 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
     if method == "ml":
         return replace(result, parameters=ParameterFit())
     if interrupted:
-        return _recorded(result, give_up(ParameterMethod.parse(method).name, interrupted=True), 0.0)
+        return _recorded(result, give_up(ParameterMethod.parse(method).name, Limit.USER), 0.0)
 
     begun = time.monotonic()
     stages.enter("parameters of the classifier")
-    asked = job.options.interrupted or (lambda: False)
+    left = None if job.budget.deadline is None else job.budget.left()
     with interrupts.deferred():
         classifier, record = refit_classifier(
             result.classifier,
@@ -189,7 +190,7 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             method,
             objection=objection_to_arcs(result.score, result.constraints),
             random_state=job.options.random_state,
-            until=Until(job.budget.deadline, lambda: interrupts.requested() or asked()),
+            budget=Budget(left, cancelled=job.options.interrupted),
             report=stages.tell,
         )
     result = replace(result, classifier=classifier)

@@ -57,7 +57,7 @@ def smallest_model(
     result = unsearched(data, score, options, structure, constraints, began, limit)
     fit = ParameterFit()
     if options.method != "ml":
-        fit = give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER)
+        fit = give_up(ParameterMethod.parse(options.method).name, limit)
     result = replace(result, parameters=fit, classifier=fit_classifier(data, result))
     if options.output is not None:
         try:

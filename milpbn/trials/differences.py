@@ -9,9 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from milpbn.network.intervals import Z_95, Interval, effective_rows, mean_interval
+from milpbn.network.intervals import Z_95, Interval, effective_rows, mean_interval, student_95
 from milpbn.util.declared import Count, NotNegative
 
 
@@ -66,7 +65,7 @@ def corrected_interval(values: Sequence[float], test_to_train: float) -> Interva
     """
     count, mean = len(values), float(np.mean(values))
     error = math.sqrt((1 / count + test_to_train) * float(np.var(values, ddof=1)))
-    radius = float(stats.t.ppf(0.975, count - 1)) * error
+    radius = student_95(count - 1) * error
     return mean - radius, mean + radius
 
 

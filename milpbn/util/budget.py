@@ -126,15 +126,17 @@ class Budget:
         return self.stop() is not None
 
     def _found(self) -> Limit | None:
-        if interrupts.requested() or self._cancelled():
+        # A part asks its whole first, which then knows what stopped the part, and alone looks at signals and memory.
+        if self._whole is not None and (limit := self._whole.stop()) is not None:
+            return limit
+        alone = self._whole is None
+        if (alone and interrupts.requested()) or self._cancelled():
             return Limit.USER
         if self.left() <= self.reserve:
             return Limit.TIME
-        if memory.exceeded():
+        if alone and memory.exceeded():
             return Limit.MEMORY
-        if self.reached():
-            return Limit.GAP
-        return None if self._whole is None else self._whole.stop()
+        return Limit.GAP if self.reached() else None
 
     def check(self, doing: str, stage: str = "") -> None:
         """Raise an exception if work before the first structure has to stop, and enter a stage of progress.

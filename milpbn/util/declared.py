@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from milpbn.util.jsonable import LARGEST_COUNT, LARGEST_NUMBER, Fields
 
 T = TypeVar("T")
+_hints: Any = cache(get_type_hints)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
     InputError
         If the object has an unknown key, or if a value is missing or not as it is declared.
     """
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _hints(kind, include_extras=True)
     declared = [a for a in fields(kind) if a.name not in known]  # type: ignore[arg-type]
     f.known({*(a.name for a in declared), *beside})
     found = dict(known)

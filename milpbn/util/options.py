@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import Field, field, fields
+from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
 from milpbn.errors import InputError
 from milpbn.util.validation import union_members
+
+_hints = cache(get_type_hints)
 
 
 class Range(NamedTuple):
@@ -82,7 +85,7 @@ def declared(kind: Any) -> list[Field[Any]]:
 
 def types_of(kind: Any, name: str) -> list[Any]:
     """Return the types that an option of a dataclass may have, without None."""
-    return [member for member in union_members(get_type_hints(kind)[name]) if member is not type(None)]
+    return [member for member in union_members(_hints(kind)[name]) if member is not type(None)]
 
 
 def spelling(item: Field[Any]) -> str:
@@ -110,3 +113,10 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """
     if value not in choices:
         raise InputError(f"{name} must be {listed(map(repr, choices), 'or')}, got {value!r}.")
+
+
+def quoted(name: str) -> str:
+    """Return a name as lists of the command line have it: in double quotes if it has a separator or a space outside."""
+    if name == name.strip() and not any(mark in name for mark in ',;="'):
+        return name
+    return '"' + name.replace('"', '""') + '"'

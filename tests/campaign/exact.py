@@ -87,6 +87,8 @@ class Scores:
         self.data: Training = case.training
         self.sizes = [len(states) for states in self.data.states]
         self.total = sum(self.data.weights, Fraction(0))
+        #: Whether the rows have a single class, or there are none. The case must be refused.
+        self.one_class = len({row[-1] for row in self.data.rows}) < 2
         counted = dict(enumerate(self.data.weights)) if counted is None else counted
         self.rows = sorted(counted)
         self.weights = [counted[m] for m in self.rows]
@@ -104,7 +106,9 @@ class Scores:
         }
 
     def of(self, graph: Graph) -> Fraction | None:
-        """Return the score of a structure; None where it has none (AICc)."""
+        """Return the score of a structure; None where it has none: AICc, and margins without a rival class."""
+        if is_margin(self.case) and self.one_class:
+            return None
         value = sum(self.arcs.get((j, i), 0) for i, parents in enumerate(graph) for j in parents)
         value += sum(self.local(i, parents) for i, parents in enumerate(graph))
         if is_margin(self.case):

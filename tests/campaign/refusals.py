@@ -47,6 +47,7 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
         "subset of such a score": "subset" in options and name not in NATIVE,
         "subset smaller than the classes": options.get("subset", 10**9)
         < len({row[-1] for row in case.training.rows}),
+        "one class": truth.scores.one_class,
         "no structure": not truth.values,
     }
     for reason, holds in reasons.items():
@@ -59,8 +60,6 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
     if weights and (min(weights) < LEAST_WEIGHT or sum(weights) > MOST_WEIGHT):
         return None
     if options.get("acyclicity") == "flow" or options.get("time_limit", 30) < 1:
-        return None
-    if len(case.training.states[-1]) < 2:
         return None
     if case.start is not None and (breach(case, case.start) or not _is_candidate(case, truth)):
         return None

@@ -23,7 +23,7 @@ from campaign.exact import Scores, truth
 from campaign.failures import report
 from campaign.forge import change_arrays, change_json, change_solution
 from campaign.generator import SCORES, draw
-from campaign.refusals import backend_of
+from campaign.refusals import backend_of, ruled_out
 from campaign.shrink import shrink
 from campaign.tally import Tally
 from milpbn.data.dataset import Dataset
@@ -64,6 +64,16 @@ def test_exact_scores_equal_those_of_the_oracle(name: str) -> None:
             )
             for graph, value in list(found.values.items())[:: max(1, len(found.values) // 40)]
         )  # fmt: skip
+
+
+def test_a_case_without_two_classes_must_be_refused() -> None:
+    """Its rows with a class that occurs in no other row lack values; without any row it has no class at all."""
+    case = draw(643675103399, "mixed")
+    assert len(case.training.states[-1]) > 1
+    for few in (case, case.but(rows=[], weights=[])):
+        assert few.score["name"] == "cll"
+        assert not truth(few).values
+        assert ruled_out(few, truth(few))
 
 
 def test_sums_are_exact() -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 from cli_common import make_shop
+
+
+@pytest.fixture(autouse=True)
+def outside_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget the kernel of notebooks, which tests of pages import: lines of progress would become its outputs."""
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
 
 
 @pytest.fixture(scope="session")

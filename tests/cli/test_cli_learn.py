@@ -226,21 +226,23 @@ def test_ctrl_c_ends_a_fit_of_another_library(tmp_path):
     rows = rng.integers(0, 3, (8000, 40)).astype(str).tolist()
     write_csv(tmp_path / "large.csv", rows, ",".join([*(f"x{i}" for i in range(39)), "class"]))
     arguments = ("learn", "svm", tmp_path / "large.csv", "--sigma", "1", "--cost", "32")
-    with start("", *arguments, start_new_session=True) as process:
+    patient = "from milpbn.util import clock; clock.GRACE = 60.0"  # other programs may run beside this one
+    begun = os.times()
+    with start(patient, *arguments, start_new_session=True) as process:
         try:
             while "fitting" not in process.stderr.readline():
                 assert process.poll() is None
             time.sleep(1.0)
             os.killpg(process.pid, signal.SIGINT)
-            begun = time.monotonic()
-            stdout, stderr = process.communicate(timeout=60)
-            assert time.monotonic() - begun < 10
+            stdout, stderr = process.communicate(timeout=100)
         finally:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
     assert process.returncode == 0, stderr
     assert "stopped by: user" in stdout
     assert "stopped_early True" in stdout
+    used = os.times().children_user - begun.children_user
+    assert used < 15, "the fit was not ended at once"  # CPU seconds
 
 
 GRADIENT = ("--epochs", "2", "--batch-size", "20", "-q")

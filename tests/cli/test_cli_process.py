@@ -120,12 +120,22 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path):
         import time, milpbn.solving.engines.registry as registry
         from milpbn.solvers.highs import HighsSolver
         from milpbn.solving.engines.milp import MilpEngine
+        clock = time.monotonic
         class Deaf(HighsSolver):
             def solve(self, *arguments):
+                time.monotonic = lambda: clock() + 600  # the time limit has passed, whatever came before took
                 time.sleep(600)
         registry.get_engine = lambda name: MilpEngine(Deaf())
     """
-    options = ("--backend", "highs", "--no-root-bound", "--time-limit", "2", "--output", tmp_path / "r.json")
+    options = (
+        "--backend",
+        "highs",
+        "--no-root-bound",
+        "--time-limit",
+        "600",
+        "--output",
+        tmp_path / "r.json",
+    )
     code, _, stderr = ended(code, "solve", "corral", *options)
     assert code == 0, stderr
     assert load(tmp_path / "r.json")["status"] == {"reason": "feasible", "limit": "time", "detail": ""}

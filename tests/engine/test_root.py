@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heavy_enough, optimum, random_data
+from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heavy_enough, optimum, random_data, scores_of
 
 from milpbn import solve
 from milpbn.certificate.format import Proof
@@ -37,10 +37,11 @@ PROBLEMS = list(itertools.product(ALL, RULES))
 
 def scored(problem: Problem):
     """Return every structure that obeys the rules, with the indices of its parent sets and its score."""
-    for choice in all_choices(problem.candidates):
+    choices = all_choices(problem.candidates)
+    for choice, value in zip(choices, scores_of(problem, choices).tolist(), strict=True):
         structure = problem.candidates.structure(choice)
-        if problem.obeys(structure):
-            yield choice, structure, problem.value(problem.indicator(choice))
+        if problem.rules.over_limit(structure.parents) is None:
+            yield choice, structure, value
 
 
 @pytest.mark.parametrize(("score", "rules"), PROBLEMS, ids=str)

@@ -13,7 +13,6 @@ from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.network.evaluation import evaluate
 from milpbn.network.parameters.record import recorded
-from milpbn.network.parameters.refit import Until
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving import run as module
@@ -111,7 +110,7 @@ def test_the_search_leaves_time_for_parameters() -> None:
 
 def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) -> None:
     fit = module.refit_classifier
-    monkeypatch.setattr(module, "refit_classifier", lambda *a, **k: fit(*a, **{**k, "until": Until(0.0)}))
+    monkeypatch.setattr(module, "refit_classifier", lambda *a, **k: fit(*a, **{**k, "budget": Budget(0.0)}))
     result = milpbn.solve(data, parameters="hybrid", **QUICK)
     assert result.optimal
     assert not result.parameters.fitted

@@ -10,7 +10,7 @@ import pytest
 
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.util import memory
-from milpbn.util.budget import Budget
+from milpbn.util.budget import Budget, Limit
 
 GIB = 2**30
 
@@ -51,6 +51,16 @@ def test_memory_near_the_limit_is_noticed(used: list[int]) -> None:
         assert memory.exceeded()
         used[0] = GIB
         assert not memory.exceeded()
+
+
+def test_a_whole_budget_knows_what_ended_a_part_of_it(used: list[int]) -> None:
+    whole = Budget()
+    with memory.limited(2 * GIB):
+        used[0] = 2 * GIB
+        assert whole.at_most(100.0).stop() is Limit.MEMORY
+        used[0] = GIB
+        assert whole.stop() is Limit.MEMORY
+    assert Budget().at_most(0.0).stop() is Limit.TIME
 
 
 def test_a_forecast_beyond_the_limit_is_refused(used: list[int]) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +29,7 @@ from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget, Limit
 from milpbn.util.clock import within
 from milpbn.util.threads import library_threads
 
@@ -46,17 +45,6 @@ PATH_KAPPAS: Mapping[str, Sequence[float]] = {
 }
 
 
-class Until(NamedTuple):
-    """How long a fit may go on: until a `time.monotonic` value, or until the user interrupts it."""
-
-    deadline: float | None = None
-    interrupted: Callable[[], bool] = lambda: False
-
-    def over(self) -> bool:
-        """Return whether to give up now."""
-        return self.interrupted() or (self.deadline is not None and time.monotonic() >= self.deadline)
-
-
 def refit_classifier(
     classifier: Classifier,
     data: Dataset,
@@ -64,7 +52,7 @@ def refit_classifier(
     *,
     objection: Callable[[Structure], str | None] | None = None,
     random_state: int = 0,
-    until: Until = Until(),  # noqa: B008  # immutable
+    budget: Budget | None = None,
     report: Callable[[str], None] = lambda line: None,
     before: str = "generative",
 ) -> tuple[Classifier, ParameterFit]:
@@ -96,24 +84,23 @@ def refit_classifier(
     InputError
         If the method does not exist, or the data have unknown values or another structure.
     """
-    begun, how, abandoned = time.monotonic(), ParameterMethod.parse(method), threading.Event()
-    limit = until._replace(interrupted=lambda: abandoned.is_set() or until.interrupted())
-    fit = partial(_fitted, classifier, data, how, objection, random_state, limit, report)
+    how, own = ParameterMethod.parse(method), Budget(whole=budget)
+    fit = partial(_fitted, classifier, data, how, objection, random_state, own, report)
     found = None
     try:
-        found = within(fit, limit.over, name="milpbn-parameters")
-        record = give_up(how.name, before, interrupted=until.interrupted()) if found is None else found[1]
+        found = within(fit, own.over, name="milpbn-parameters")
+        record = give_up(how.name, own.stopped, before) if found is None else found[1]
     except Stopped:
-        record = give_up(how.name, before, interrupted=until.interrupted())
+        record = give_up(how.name, own.stopped, before)
     except KeyboardInterrupt:
-        record = give_up(how.name, before, interrupted=True)
+        record = give_up(how.name, Limit.USER, before)
     except MemoryError:
         record = _kept(how.name, "the memory did not suffice for the fit of the parameters", before)
     except _NotFitted as reason:
         record = _kept(how.name, str(reason), before)
     finally:
-        abandoned.set()
-    record = replace(record, seconds=time.monotonic() - begun)
+        own.close()  # a thread that nobody waits for may still fit
+    record = replace(record, seconds=time.monotonic() - own.began)
     provenance = {**classifier.provenance, "parameters": record.to_dict()}
     return replace(classifier if found is None else found[0], provenance=provenance), record
 
@@ -198,17 +185,17 @@ def _fitted(
     method: ParameterMethod,
     objection: Callable[[Structure], str | None] | None,
     random_state: int,
-    until: Until,
+    budget: Budget,
     report: Callable[[str], None],
 ) -> tuple[Classifier, ParameterFit]:
     """Return the classifier with other parameters, and how they were fitted; see `refit_classifier`."""
-    begun, structure = time.monotonic(), classifier.structure
+    structure = classifier.structure
     require_match(data, structure)
     require_states(data)
     if method.name == "ml":
         return _generative(classifier, data), ParameterFit()
     model = _LogLinear(classifier, data, objection)
-    if until.over():
+    if budget.over():
         raise Stopped
     with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
         if method.given:
@@ -216,13 +203,13 @@ def _fitted(
                 method=method.name, fitted=True, kappa=method.kappa, strength=method.strength
             )
         else:
-            record = _chosen(model, method.name, random_state, until, begun, report)
-        if until.over():
+            record = _chosen(model, method.name, random_state, budget, report)
+        if budget.over():
             raise Stopped
         kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
         if record.strength is not None:
-            deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, until.over)
-        cpts = model.tables(kappa, deviations, until.over)
+            deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, budget.over)
+        cpts = model.tables(kappa, deviations, budget.over)
     if cpts is None:
         raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
     if not record.fitted:
@@ -241,8 +228,7 @@ def _chosen(
     model: _LogLinear,
     method: str,
     random_state: int,
-    until: Until,
-    begun: float,
+    budget: Budget,
     report: Callable[[str], None],
 ) -> ParameterFit:
     """Return kappa and strength that folds choose, within a share of the time."""
@@ -251,10 +237,9 @@ def _chosen(
     folds = make_folds(model.data, model.structure, model.prior, model.design, random_state)
     if method == "temperature":
         return choose_temperature(folds)
-    if until.deadline is not None:
-        until = until._replace(deadline=begun + CHOICE_SHARE * (until.deadline - begun))
+    part = budget.share(CHOICE_SHARE)
     kappas = KAPPAS if method == "hybrid" else (0.0,)
-    return choose_kappa(folds, method, kappas, model.design.n_columns, stopping=until.over, report=report)
+    return choose_kappa(folds, method, kappas, model.design.n_columns, stopping=part.over, report=report)
 
 
 def fitted_path(
@@ -311,7 +296,9 @@ def _kept(method: str, why: str, before: str) -> ParameterFit:
     return ParameterFit(method=method, note=f"{why[0].upper()}{why[1:]}; the {before} parameters are kept.")
 
 
-def give_up(method: str, before: str = "generative", *, interrupted: bool) -> ParameterFit:
-    """Return the record of a fit that was stopped by the user, or by the time limit."""
-    what = "run was interrupted" if interrupted else "time limit ended"
-    return _kept(method, f"the {what} before the parameters were fitted", before)
+def give_up(method: str, limit: Limit | None, before: str = "generative") -> ParameterFit:
+    """Return the record of a fit that was stopped."""
+    what: dict[Limit | None, str]
+    what = {Limit.USER: "run was interrupted", Limit.MEMORY: "memory limit was nearly reached"}
+    reason = f"the {what.get(limit, 'time limit ended')} before the parameters were fitted"
+    return _kept(method, reason, before)

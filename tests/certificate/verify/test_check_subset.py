@@ -7,9 +7,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from running import all_choices, heavy_enough, random_data
+from running import best_of_all, heavy_enough, random_data
 
-from milpbn import rescore, solve
+from milpbn import solve
 from milpbn.certificate.format import certificate_header, load_proof, save_certificate
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.gap import Gap
@@ -58,11 +58,9 @@ def weighted(score: Score, seed: int) -> Dataset:
 
 @cache
 def best_over_the_subset(score: Score, seed: int, merge: bool) -> float:
-    """Score every structure over the samples that stand for all; options of the search change neither."""
-    problem = build_problem(weighted(score, seed), score, RULES, merge=merge, subset=Subset(SAMPLES))
-    return max(
-        rescore(problem.data, problem.candidates.structure(choice), score, RULES, problem.sample_weights)
-        for choice in all_choices(problem.candidates)
+    """The best of all structures over the samples that stand for all; options of the search change neither."""
+    return best_of_all(
+        build_problem(weighted(score, seed), score, RULES, merge=merge, subset=Subset(SAMPLES))
     )
 
 

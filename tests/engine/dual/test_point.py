@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heaviest, heavy_enough, random_data, whole_node
+from running import (
+    LEAVING_OUT,
+    MARGINS,
+    SHRUNK,
+    all_choices,
+    heaviest,
+    heavy_enough,
+    random_data,
+    scores_of,
+    whole_node,
+)
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
@@ -50,23 +60,6 @@ seeds = st.integers(0, 10_000)
 #: Steps with this goal end when they gain nothing, or after their number.
 ENDLESS = Goal(-np.inf, 0.0, -np.inf)
 scores = st.sampled_from([score for score in ALL if score.name in SCORES])
-
-
-def scores_of(problem: Problem, choices) -> np.ndarray:
-    """Scores of structures, one row of parent sets each, from the dense coefficients."""
-    margins = problem.margins
-    column = np.full(problem.candidates.n_sets, -1)
-    column[margins.columns] = np.arange(len(margins.columns))
-    padded = np.concatenate([margins.alpha, np.zeros((*margins.alpha.shape[:2], 1))], axis=2)
-    values = []
-    for choice in choices:
-        rows = padded[:, :, column[choice]].sum(axis=2)
-        if margins.softening.smooth:
-            parts = -logsumexp(np.column_stack([np.zeros(len(rows)), -rows]), axis=1)
-        else:
-            parts = np.minimum(margins.softening.cap, rows.min(axis=1))
-        values.append(problem.linear[choice].sum() + margins.weights @ parts)
-    return np.array(values)
 
 
 def bound_of(problem: Problem, simplex) -> float:

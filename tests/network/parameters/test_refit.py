@@ -16,8 +16,9 @@ from milpbn.network.parameters import refit as module
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.folds import STRENGTHS
 from milpbn.network.parameters.record import ParameterFit, recorded
-from milpbn.network.parameters.refit import PATH_KAPPAS, Until, fitted_path, refit_classifier
+from milpbn.network.parameters.refit import PATH_KAPPAS, fitted_path, refit_classifier
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 METHODS = ("cll", "hybrid", "temperature")
 TAN = ((4,), (0, 4), (0, 4), (4,), ())
@@ -147,10 +148,10 @@ def test_structures_that_cannot_hold_the_parameters_keep_theirs(data) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 def test_without_time_or_interrupted_the_parameters_are_kept(data, before, method) -> None:
-    assert kept_as_before(before, data, method, until=Until(time.monotonic() - 1)).note == (
+    assert kept_as_before(before, data, method, budget=Budget(-1.0)).note == (
         "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
-    assert kept_as_before(before, data, method, until=Until(interrupted=lambda: True)).note == (
+    assert kept_as_before(before, data, method, budget=Budget(cancelled=lambda: True)).note == (
         "The run was interrupted before the parameters were fitted; the generative parameters are kept."
     )
 
@@ -158,8 +159,8 @@ def test_without_time_or_interrupted_the_parameters_are_kept(data, before, metho
 @pytest.mark.parametrize("moment", range(0, 400, 40))
 def test_an_interrupt_at_any_moment_leaves_a_classifier(data, before, moment) -> None:
     asked = itertools.count()
-    until = Until(interrupted=lambda: next(asked) > moment)
-    after, record = refit_classifier(before, data, "hybrid", until=until)
+    budget = Budget(cancelled=lambda: next(asked) > moment)
+    after, record = refit_classifier(before, data, "hybrid", budget=budget)
     assert after.predict_proba(data).shape == (data.n_samples, 2)
     assert record.fitted or "interrupted" in record.note
 
@@ -169,7 +170,7 @@ def test_a_choice_that_is_cut_short_has_a_note(data, before, monkeypatch) -> Non
     now = time.monotonic()
     # The clock jumps past the end of the choice after three strengths, and not past the deadline.
     monkeypatch.setattr(module.time, "monotonic", lambda: now + (80 if len(lines) > 2 else 0))
-    _, record = refit_classifier(before, data, "cll", until=Until(now + 100), report=lines.append)
+    _, record = refit_classifier(before, data, "cll", budget=Budget(100.0), report=lines.append)
     assert record.fitted
     assert "ended the choice" in record.note
 
