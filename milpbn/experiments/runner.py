@@ -1,25 +1,26 @@
-"""Runs an experiment cell by cell: only what is missing is computed, in several processes, and failures are kept."""
+"""Runs an experiment cell by cell: only what is missing is computed, in several processes or on several machines."""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from milpbn.data import read_table
+from milpbn.data import Table, read_table
 from milpbn.errors import MilpbnError
 from milpbn.experiments.base import Budgets, Method, MethodInput
 from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
-from milpbn.trials.executors import Inline, Processes
+from milpbn.trials.executors import spread
 from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
 
@@ -107,11 +108,9 @@ def facts(data: str, data_dir: Path | None) -> Facts:
     return Facts(table_hash(table), classes, len(table.test_indices), tuple(part_names(table)), size)
 
 
-@lru_cache(maxsize=1)
-def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> dict[str, Part]:
-    """Return the parts of a data set by name; kept for the next cell of the same data set."""
-    divide = nested_parts if nested else parts
-    return {part.name: part for part in divide(read_table(data, data_dir=data_dir), seed)}
+@lru_cache(maxsize=64)
+def _nested_names(data: str, data_dir: Path | None, seed: int) -> list[str]:
+    return [part.name for part in nested_parts(read_table(data, data_dir=data_dir), seed)]
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -130,10 +129,11 @@ def tasks(plan: Plan) -> list[Task]:
 
 def names_of_parts(plan: Plan, data: str) -> list[str]:
     """Return the names of the parts of a data set that a plan has."""
-    nested = plan.nested and _parts(data, plan.data_dir, plan.seed, True)
-    return [
-        part for part in nested or facts(data, plan.data_dir).parts if part in plan.parts or not plan.parts
-    ]
+    if plan.nested:
+        names = _nested_names(data, plan.data_dir, plan.seed)
+    else:
+        names = list(facts(data, plan.data_dir).parts)
+    return [part for part in names if part in plan.parts or not plan.parts]
 
 
 def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
@@ -179,6 +179,7 @@ def run_plan(
     store: KeptCells,
     *,
     n_jobs: int = 1,
+    dask: object = None,
     threads: int = 1,
     retry_failed: bool = False,
     started: Callable[[Task], None] = lambda task: None,
@@ -192,10 +193,13 @@ def run_plan(
     ----------
     n_jobs, threads : int
         Number of processes, and of threads of each of them.
+    dask : str, Client or None
+        Compute on the workers of a Dask cluster instead, each with one thread: address or file of its scheduler, or a
+        client. The workers need not have the data's files.
     retry_failed : bool
         Compute failed cells again.
     started : callable
-        Called when a task begins, in the process that computes it.
+        Called when a task begins, in the process that computes it; not on Dask workers.
     compiling : callable
         Called with the number of kernels compiled so far, and the number to compile, before the first search with a
         time limit.
@@ -203,40 +207,97 @@ def run_plan(
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):
         compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
-    compute = partial(_compute, plan, store=store, threads=threads, started=started)
-    spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
-    for _, done in spread.run(compute, waiting, lambda: False):
-        yield done
+    if dask is None:
+        work = Work(plan, threads, started)
+    else:
+        tables = {task.data: read_table(task.data, data_dir=plan.data_dir) for task in waiting}
+        work = Work(plan, 1, _not_told, tables)
+    steps = deque(_next_step(task, store) for task in waiting)
+    with spread(n_jobs, dask, lost=LOST, prepare=compile_all) as where:
+        for step, made in where.run(work.compute, steps, lambda: False):
+            cell, kept = step.task.steps[step.number][0], made.pop("kept")
+            store.write(cell, kept, **made)
+            passed = step.passed + made["seconds"]["wall"]
+            if kept.failure is None and cell is not step.task.cell:
+                steps.appendleft(_next_step(step.task, store, step.number + 1, kept.found, passed))
+            else:
+                yield Finished(step.task, kept, passed)
 
 
-def _compute(
-    plan: Plan, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
-) -> Finished:
-    """Compute the cells of a task that are not kept, and keep them."""
-    started(task)
-    began = time.monotonic()
-    needed: Mapping[str, Any] = {}
-    kept: Kept | None = None
-    for cell, step in task.steps:
-        kept = store.read(cell)
-        if kept is None or kept.failure is not None:
-            step_began, work_began = time.monotonic(), time.process_time()
-            try:
-                part = _parts(task.data, plan.data_dir, plan.seed, plan.nested)[task.part]
-                with threads_used(threads), library_threads(threads):
-                    kept = Kept(step.run(MethodInput(part, plan.seed, threads, needed)))
-            except Exception as error:
-                kept = Kept({}, _reason(error))
-            seconds = {
-                "wall": time.monotonic() - step_began,
-                "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
-            }
-            store.write(cell, kept, seconds=seconds, versions=versions(), machine=machine(threads))
-        if kept.failure is not None:
-            break
-        needed = kept.found
-    assert kept is not None
-    return Finished(task, kept, time.monotonic() - began)
+@dataclass(frozen=True)
+class Step:
+    """The cell of a task that is to be computed next.
+
+    Attributes
+    ----------
+    number : int
+        Its position among the steps of the task.
+    needed : mapping
+        What the method before it found.
+    passed : float
+        Seconds for the steps before it.
+    """
+
+    task: Task
+    number: int
+    needed: Mapping[str, Any]
+    passed: float
+
+    def __str__(self) -> str:
+        return str(self.task.steps[self.number][0])
+
+
+def _next_step(
+    task: Task, store: KeptCells, number: int = 0, needed: Mapping[str, Any] = {}, passed: float = 0.0
+) -> Step:
+    """Return the first step from a number on whose cell is not kept; the last one is not kept."""
+    kept = store.read(task.steps[number][0])
+    if kept is not None and kept.failure is None and number + 1 < len(task.steps):
+        return _next_step(task, store, number + 1, kept.found, passed)
+    return Step(task, number, needed, passed)
+
+
+def _not_told(task: Task) -> None:
+    """Say nothing of a task that begins on another machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What all cells of a plan have in common; pickled once for every process.
+
+    `tables` are the data sets by name, for machines that may not have their files; others are read there.
+    """
+
+    plan: Plan
+    threads: int
+    started: Callable[[Task], None]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+    def compute(self, step: Step) -> dict[str, Any]:
+        """Return what the cell of a step holds, as ``kept``, and what else is written with it."""
+        if step.passed == 0.0:
+            self.started(step.task)
+        method = step.task.steps[step.number][1]
+        began, work_began = time.monotonic(), time.process_time()
+        try:
+            part = _parts(self, step.task.data)[step.task.part]
+            with threads_used(self.threads), library_threads(self.threads):
+                kept = Kept(method.run(MethodInput(part, self.plan.seed, self.threads, step.needed)))
+        except Exception as error:
+            kept = Kept({}, _reason(error))
+        seconds = {
+            "wall": time.monotonic() - began,
+            "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
+        }
+        return {"kept": kept, "seconds": seconds, "versions": versions(), "machine": machine(self.threads)}
+
+
+@lru_cache(maxsize=1)
+def _parts(work: Work, data: str) -> dict[str, Part]:
+    """Return the parts of a data set by name; kept for the next cell of the same data set."""
+    plan, divide = work.plan, nested_parts if work.plan.nested else parts
+    table = work.tables[data] if data in work.tables else read_table(data, data_dir=plan.data_dir)
+    return {part.name: part for part in divide(table, plan.seed)}
 
 
 def _reason(error: Exception) -> str:
