@@ -90,11 +90,13 @@ async def stop_calls(name: str, dask_worker: Worker) -> None:
 
 
 @contextmanager
-def workers_of(dask: object, prepare: Callable[[], object] | None = None) -> Iterator[DaskWorkers]:
-    """Yield the workers of a cluster: address or file of its scheduler, or a client, which stays open."""
+def workers_of(
+    dask: object, workers: int | None = None, prepare: Callable[[], object] | None = None
+) -> Iterator[DaskWorkers]:
+    """Yield the workers of a cluster (address or file of its scheduler, or a client, which stays open), or new ones."""
     if not isinstance(dask, str):
         check_cluster(dask)
-    with connected(None, dask) as client:
+    with connected(workers, dask) as client:
         yield DaskWorkers(client, prepare)
 
 
@@ -118,7 +120,12 @@ class DaskWorkers(Inline):
     prepare: Callable[[], object] | None = None
 
     @property
-    def count(self) -> int:
+    def dask(self) -> Client:
+        """The client."""
+        return self.client
+
+    @property
+    def places(self) -> int:
         """Number of threads of all workers; SolverError if the scheduler is gone."""
         try:
             known = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -184,7 +191,7 @@ class DaskWorkers(Inline):
             if self.client.status != "running":
                 raise _lost("its connection is closed")
             if time.monotonic() > counted + COUNT_SECONDS:
-                threads, counted = self.count, time.monotonic()
+                threads, counted = self.places, time.monotonic()
                 room = CALLS * max(1, threads)
                 if not threads and not told:
                     warn("The Dask cluster has no workers; waiting for the first of them.", MilpbnWarning)

@@ -45,6 +45,16 @@ class Inline:
     #: Whether a call begins only when the one before has ended, so that its item may depend on that.
     in_turn: ClassVar[bool] = True
 
+    @property
+    def places(self) -> int:
+        """How many calls may run at a time."""
+        return 1
+
+    @property
+    def dask(self) -> object:
+        """The client of the cluster on whose workers the calls run, for searches there; None on this machine."""
+        return None
+
     def run(
         self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
     ) -> Iterator[tuple[Any, Any]]:
@@ -69,6 +79,11 @@ class Processes(Inline):
     in_turn: ClassVar[bool] = False
     count: int
     lost: str = LOST
+
+    @property
+    def places(self) -> int:
+        """How many calls may run at a time."""
+        return self.count
 
     def run(
         self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
@@ -107,12 +122,19 @@ def _call_kept(item: Any) -> Any:
 
 @contextmanager
 def spread(
-    n_jobs: int, dask: object, *, lost: str = LOST, prepare: Callable[[], object] | None = None
+    n_jobs: int,
+    dask: object,
+    *,
+    workers: int | None = None,
+    lost: str = LOST,
+    prepare: Callable[[], object] | None = None,
 ) -> Iterator[Inline]:
     """Yield where calls run: in this process, in `n_jobs` processes, or on the workers of a Dask cluster.
 
     Parameters
     ----------
+    workers : int or None
+        Start so many Dask workers on this machine.
     dask : str, Client or None
         Address or file of a scheduler, or a client; None for this machine.
     lost : str
@@ -125,7 +147,7 @@ def spread(
     InputError
         If the cluster cannot be used, Dask is missing, or both a cluster and several processes are asked for.
     """
-    if dask is None:
+    if dask is None and workers is None:
         yield Inline() if n_jobs == 1 else Processes(n_jobs, lost)
         return
     if n_jobs != 1:
@@ -134,7 +156,7 @@ def spread(
             "one of them."
         )
     import_extra("distributed", "dask", "Work on the workers of a cluster (--dask)")
-    with import_module("milpbn.distributed.executor").workers_of(dask, prepare) as found:
+    with import_module("milpbn.distributed.executor").workers_of(dask, workers, prepare) as found:
         yield found
 
 
