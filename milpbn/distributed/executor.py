@@ -104,8 +104,8 @@ def workers_of(
 class DaskWorkers(Inline):
     """Calls on the workers of a Dask cluster, as many as it has at any time, each with one thread.
 
-    A worker that dies loses only its calls, which others repeat. Calls that run when told to stop are told to stop, too,
-    and their results are not used.
+    A worker that dies loses only its calls, which others repeat. A stop also reaches the calls that run then, and their
+    results are not used.
 
     Attributes
     ----------
@@ -216,8 +216,8 @@ def _error_of(error: object, item: object) -> BaseException:
     """Return the error of a call that failed, in words if it is the cluster's."""
     if isinstance(error, KilledWorker):
         return SolverError(
-            f"Dask workers ended one after the other in the same piece of work ({item}), most likely because memory ran "
-            "out; give the workers more memory. What is finished is kept."
+            f"Dask workers ended one after the other in the same piece of work ({item}), most likely because memory "
+            "ran out; give the workers more memory. What is finished is kept."
         )
     if isinstance(error, CancelledError) or not isinstance(error, BaseException):
         return _lost(error)

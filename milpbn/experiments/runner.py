@@ -129,11 +129,10 @@ def tasks(plan: Plan) -> list[Task]:
 
 def names_of_parts(plan: Plan, data: str) -> list[str]:
     """Return the names of the parts of a data set that a plan has."""
-    if plan.nested:
-        names = _nested_names(data, plan.data_dir, plan.seed)
-    else:
-        names = list(facts(data, plan.data_dir).parts)
-    return [part for part in names if part in plan.parts or not plan.parts]
+    nested = plan.nested and _nested_names(data, plan.data_dir, plan.seed)
+    return [
+        part for part in nested or facts(data, plan.data_dir).parts if part in plan.parts or not plan.parts
+    ]
 
 
 def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
@@ -208,24 +207,25 @@ def run_plan(
     if any(step.budget is not None for task in waiting for _, step in task.steps):
         compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
     if dask is None:
-        work = Work(plan, threads, started)
+        work = CellWork(plan, threads, started)
     else:
-        tables = {task.data: read_table(task.data, data_dir=plan.data_dir) for task in waiting}
-        work = Work(plan, 1, _not_told, tables)
-    steps = deque(_next_step(task, store) for task in waiting)
+        names = {task.data for task in waiting}
+        tables = {name: read_table(name, data_dir=plan.data_dir) for name in sorted(names)}
+        work = CellWork(plan, 1, _not_told, tables)
+    steps = deque(_next_cell(task, store) for task in waiting)
     with spread(n_jobs, dask, lost=LOST, prepare=compile_all) as where:
         for step, made in where.run(work.compute, steps, lambda: False):
             cell, kept = step.task.steps[step.number][0], made.pop("kept")
             store.write(cell, kept, **made)
             passed = step.passed + made["seconds"]["wall"]
             if kept.failure is None and cell is not step.task.cell:
-                steps.appendleft(_next_step(step.task, store, step.number + 1, kept.found, passed))
+                steps.appendleft(_next_cell(step.task, store, step.number + 1, kept.found, passed))
             else:
                 yield Finished(step.task, kept, passed)
 
 
 @dataclass(frozen=True)
-class Step:
+class NextCell:
     """The cell of a task that is to be computed next.
 
     Attributes
@@ -247,14 +247,14 @@ class Step:
         return str(self.task.steps[self.number][0])
 
 
-def _next_step(
+def _next_cell(
     task: Task, store: KeptCells, number: int = 0, needed: Mapping[str, Any] = {}, passed: float = 0.0
-) -> Step:
+) -> NextCell:
     """Return the first step from a number on whose cell is not kept; the last one is not kept."""
     kept = store.read(task.steps[number][0])
     if kept is not None and kept.failure is None and number + 1 < len(task.steps):
-        return _next_step(task, store, number + 1, kept.found, passed)
-    return Step(task, number, needed, passed)
+        return _next_cell(task, store, number + 1, kept.found, passed)
+    return NextCell(task, number, needed, passed)
 
 
 def _not_told(task: Task) -> None:
@@ -262,7 +262,7 @@ def _not_told(task: Task) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
+class CellWork:
     """What all cells of a plan have in common; pickled once for every process.
 
     `tables` are the data sets by name, for machines that may not have their files; others are read there.
@@ -273,7 +273,7 @@ class Work:
     started: Callable[[Task], None]
     tables: Mapping[str, Table] = field(default_factory=dict)
 
-    def compute(self, step: Step) -> dict[str, Any]:
+    def compute(self, step: NextCell) -> dict[str, Any]:
         """Return what the cell of a step holds, as ``kept``, and what else is written with it."""
         if step.passed == 0.0:
             self.started(step.task)
@@ -293,7 +293,7 @@ class Work:
 
 
 @lru_cache(maxsize=1)
-def _parts(work: Work, data: str) -> dict[str, Part]:
+def _parts(work: CellWork, data: str) -> dict[str, Part]:
     """Return the parts of a data set by name; kept for the next cell of the same data set."""
     plan, divide = work.plan, nested_parts if work.plan.nested else parts
     table = work.tables[data] if data in work.tables else read_table(data, data_dir=plan.data_dir)

@@ -1,4 +1,4 @@
-"""Trials of a selection that belong together, which any process may make: searches, and what they find on other rows."""
+"""Trials of a selection that belong together: searches, and what they find on other rows; any process may make them."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Chain:
 class Chains:
     """What all trials of a selection have in common; pickled once for every process.
 
-    The options are those of every trial. Its classifier has generative parameters; others are compared after its search.
+    The options are those of every trial, whose classifier has generative parameters; others are compared after it.
     """
 
     def __init__(

@@ -94,7 +94,7 @@ def _begun(
     started: float | None,
     trial_seconds: float = TRIAL_SECONDS,
 ) -> Iterator[Choosing]:
-    """Begin a selection, whose time limit includes that the data are read; its workers are those of all its searches."""
+    """Begin a selection, whose time limit includes that the data are read. Its searches share the workers."""
     budget = Budget(options.time_limit, began=started)
     read = replace(question, data=source_of(question.data, grid))
     with spread(1, options.dask, workers=options.workers, prepare=compile_all) as where:

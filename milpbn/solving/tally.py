@@ -51,7 +51,6 @@ class Sums:
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
 
-
     def join(self, others: Sums) -> None:
         """Add the results of other splits."""
         self.correct += others.correct

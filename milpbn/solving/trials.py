@@ -23,6 +23,7 @@ from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.tally import Tally, merged
 from milpbn.trials.executors import Inline
+from milpbn.trials.runner import INLINE
 from milpbn.util import interrupts
 from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
@@ -49,7 +50,7 @@ class Choosing:
     grid: Grid
     budget: Budget
     trial_seconds: float = TRIAL_SECONDS
-    where: Inline = Inline()
+    where: Inline = INLINE
 
     def quiet(self, **changes: Any) -> Options:
         """Return the options of a search that writes no file and shows no progress, with other changes."""
@@ -160,7 +161,9 @@ class Trials:
         if interrupted:
             raise KeyboardInterrupt
         if left:
-            raise NoIncumbentError("The time limit ended before the first trial of a selection; allow more time.")
+            raise NoIncumbentError(
+                "The time limit ended before the first trial of a selection; allow more time."
+            )
 
     def ranked(self) -> list[Tally]:
         """Return what the trials found so far, the best setting first."""
@@ -178,7 +181,9 @@ class Trials:
             for first in range(0, n_splits, together):
                 self._waiting = trials_left(len(alive), n_splits - first, grid.halving) + others * n_splits
                 chains = [
-                    chain for split in range(first, first + together) for chain in self._of_split(split, alive)
+                    chain
+                    for split in range(first, first + together)
+                    for chain in self._of_split(split, alive)
                 ]
                 yield self._timed(chains)
                 later = self._splits[first + together :]

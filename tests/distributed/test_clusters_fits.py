@@ -56,7 +56,11 @@ def test_joblib_does_not_give_a_fit_the_threads_of_the_cluster(client: Client) -
     client.upload_file(__file__)
     with joblib.parallel_config("dask"):
         found = joblib.Parallel(n_jobs=2)(joblib.delayed(where)(n) for n in (None, 1, 2, -1) * 2)
-        assert [threads(n) for n in (None, 2, -1)] == [1, 2, all_cores()]  # the fit to all rows, in this process
+        assert [threads(n) for n in (None, 2, -1)] == [
+            1,
+            2,
+            all_cores(),
+        ]  # the fit to all rows, in this process
     assert len({process for process, _ in found}) == 2
     assert os.getpid() not in {process for process, _ in found}
     assert {count for _, count in found} == {1}

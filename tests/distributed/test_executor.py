@@ -93,7 +93,7 @@ def test_a_cluster_without_workers_is_a_sentence() -> None:
 
 
 def test_either_processes_or_a_cluster() -> None:
-    with pytest.raises(InputError, match="--n-jobs .* leave out one of them"), spread(2, "tcp://node:1"):
+    with pytest.raises(InputError, match=r"--n-jobs .* leave out one of them"), spread(2, "tcp://node:1"):
         pass
     with pytest.raises(InputError, match="dask must be the address or file"), workers_of(3):
         pass

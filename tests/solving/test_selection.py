@@ -183,13 +183,13 @@ def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
 
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
     made = []
-    real = trials.Tally.add
+    real = chain.Tally.add
 
     def interrupt_after_three(self, result, *others):
-        real(self, result, *others)
-        made.append(result)
         if len(made) == 3:
             raise KeyboardInterrupt
+        real(self, result, *others)
+        made.append(result)
 
     monkeypatch.setattr(chain.Tally, "add", interrupt_after_three)
     result = solve_selected(random_data(6, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
