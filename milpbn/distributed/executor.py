@@ -19,7 +19,7 @@ from typing import Any, ClassVar, cast
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
 
-from milpbn.distributed.clusters import check_cluster, connected
+from milpbn.distributed.clusters import START_SECONDS, check_cluster, connected
 from milpbn.errors import MilpbnWarning, SolverError, warn
 from milpbn.trials.executors import POLL_SECONDS, Inline, queue
 from milpbn.util import interrupts
@@ -27,8 +27,8 @@ from milpbn.util.threads import library_threads, threads_used
 
 #: Calls that a thread of a worker has at a time: one that runs, and one that waits, so that it never waits itself.
 CALLS = 2
-#: Seconds between two looks at the list of workers.
-COUNT_SECONDS = 1.0
+#: Seconds between two looks at the list of workers, and after which a cluster without any is named.
+COUNT_SECONDS, ALONE_SECONDS = 1.0, 5.0
 #: How often a call is sent whose workers died; Dask tries it on four workers each time.
 SENT = 2
 #: How often the function is sent to the workers, if one of them dies meanwhile.
@@ -97,6 +97,11 @@ def workers_of(
     if not isinstance(dask, str):
         check_cluster(dask)
     with connected(workers, dask) as client:
+        if workers is not None:
+            try:
+                client.wait_for_workers(1, timeout=START_SECONDS)
+            except TimeoutError:
+                raise SolverError(f"No worker started within {START_SECONDS} seconds.") from None
         yield DaskWorkers(client, prepare)
 
 
@@ -180,7 +185,7 @@ class DaskWorkers(Inline):
         `calls` has the items that are sent, and how often their workers have died.
         """
         done = as_completed(with_results=True, raise_errors=False, loop=self.client.loop)
-        room, counted, told = 0, float("-inf"), False
+        room, counted, alone, told = 0, float("-inf"), time.monotonic(), False
 
         def send(item: Any, died: int = 0) -> None:
             future = self.client.submit(call_kept, name, item, pure=False)
@@ -193,9 +198,10 @@ class DaskWorkers(Inline):
             if time.monotonic() > counted + COUNT_SECONDS:
                 threads, counted = self.places, time.monotonic()
                 room = CALLS * max(1, threads)
-                if not threads and not told:
+                alone = counted if threads else alone
+                if counted > alone + ALONE_SECONDS and not told:
                     warn("The Dask cluster has no workers; waiting for the first of them.", MilpbnWarning)
-                told = not threads
+                    told = True
             while waiting and len(calls) < room:
                 send(waiting.popleft())
             batch = done.next_batch(block=False)

@@ -1,4 +1,4 @@
-"""The cells of a comparison, each of which is one learner on one part of the data: what they need, and what they say."""
+"""The cells of a comparison, each of which is one learner on one part of the data."""
 
 from __future__ import annotations
 

@@ -252,7 +252,9 @@ def compare_parts(
     school = School(contest, parts, kept) if where.in_turn else School(of_workers(contest), parts)
     found = run_cells(lessons, school.learn, kept, where, stopping=contest.control.interrupted)
     so_far: dict[int, list[ComparisonRow]] = defaultdict(list)
-    for (number, _), (row, structure, failed) in in_order(lessons, _told(found, len(lessons), contest, where)):
+    for (number, _), (row, structure, failed) in in_order(
+        lessons, _told(found, len(lessons), contest, where)
+    ):
         so_far[number].append(row)
         if not failed:
             row = _with_score(row, structure, parts[number][0], reference_row(so_far[number]))

@@ -82,8 +82,9 @@ def test_a_call_whose_worker_dies_is_repeated(with_this_module: DaskWorkers, tmp
     assert [value for _, value in found] == [1]
 
 
-def test_a_cluster_without_workers_is_a_sentence() -> None:
-    asked = iter([False] * 3)
+def test_a_cluster_without_workers_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.distributed.executor.ALONE_SECONDS", 0.0)
+    asked = iter([False] * 40)
     with (
         LocalCluster(n_workers=0, dashboard_address=None) as cluster,
         Client(cluster, set_as_default=False) as alone,
