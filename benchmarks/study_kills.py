@@ -1,4 +1,4 @@
-"""Ten workers of a study are killed at random moments: are its tables those of one process?
+"""Kills workers of a study at random moments; its tables must be those of one process.
 
     python benchmarks/study_kills.py [--kills 10] [--seed 0]
 

@@ -6,6 +6,7 @@ gone for ever with the workers that hold them.
 
 from __future__ import annotations
 
+import multiprocessing
 import pickle
 import threading
 import time
@@ -55,7 +56,8 @@ class CallPlugin(WorkerPlugin):
         self.name, self._pickled = name, call
 
     def setup(self, worker: Worker) -> None:
-        """Begin without calls."""
+        """Begin without calls, which may start processes of their own: Dask's nannies forbid that by default."""
+        multiprocessing.current_process().daemon = False
         self._lock, self._call, self.running = threading.Lock(), cast(Callable[[Any], Any] | None, None), 0
 
     def call(self, item: Any) -> Any:

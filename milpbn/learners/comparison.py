@@ -267,7 +267,7 @@ def _told(
     """Report what comes back from workers, which report nothing themselves."""
     for done, (lesson, learnt) in enumerate(found, start=1):
         if not where.in_turn:
-            contest.control.report(f"{done} of {count} learnt, the last one {lesson[1]}")
+            contest.control.report(f"{done} of {count} finished, the last one {lesson[1]}")
         yield lesson, learnt
 
 

@@ -17,7 +17,7 @@ from distributed import Client, LocalCluster
 
 from milpbn.distributed.executor import DaskWorkers, workers_of
 from milpbn.errors import InputError, MilpbnWarning
-from milpbn.trials.executors import Inline, spread
+from milpbn.trials.executors import Inline, alone, spread
 from milpbn.util import interrupts
 from milpbn.util.threads import thread_count
 
@@ -67,6 +67,15 @@ def with_this_module(client: Client) -> DaskWorkers:
     """Return workers that can import the functions of this module."""
     client.upload_file(__file__)
     return DaskWorkers(client)
+
+
+def in_a_process(number: int) -> object:
+    """Start a process, as long fits of support vector machines and others do."""
+    return alone((abs, number), lambda: False, killable=True)
+
+
+def test_a_call_may_start_processes(with_this_module: DaskWorkers) -> None:
+    assert list(with_this_module.run(in_a_process, [-1], lambda: False)) == [(-1, 1)]
 
 
 def test_stopping_ends_the_calls_and_frees_the_workers(with_this_module: DaskWorkers) -> None:

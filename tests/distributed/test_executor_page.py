@@ -20,6 +20,7 @@ dask() { exec "$PYTHON" -m dask "$@"; }
 milpbn() { "$PYTHON" -m milpbn "$@"; }
 trap 'kill $(jobs -p)' EXIT
 """
+WAIT = "while [ ! -e scheduler.json ]; do sleep .1; done"
 
 
 def test_the_commands_for_one_machine_run(tmp_path: Path) -> None:

@@ -134,7 +134,8 @@ def test_a_comparison_is_the_same(client: Client, tmp_path: Path) -> None:
     control = Control(random_state=1, report=lines.append)
     again = compare_over_folds(table, 3, 1, names, control=control, dask=client, checkpoint=path, **how)
     assert again.to_dict() == spread.to_dict()
-    assert lines == [f"part {n} of 3: {name} has finished before" for n in (1, 2, 3) for name in ORDER]
+    kept = [f"part {n} of 3: {name} has finished before" for n in (1, 2, 3) for name in ORDER]
+    assert [line for line in lines if "part" in line] == kept
 
 
 def test_an_experiment_is_the_same(client: Client, tmp_path: Path) -> None:
@@ -144,7 +145,7 @@ def test_an_experiment_is_the_same(client: Client, tmp_path: Path) -> None:
     write_set(folder, "folded", random_text(2, 50, "pqr"), continuous=["size"], train_rows=None)
     plan = Plan(
         data=("folded",),
-        methods=("nb", "sm"),
+        methods=("nb", "mdl"),
         parts=("fold-1",),
         budgets=Budgets(selection=5, final=10),
         data_dir=folder,
