@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import threading
 import time
 import uuid
 from collections import deque
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, cast
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
@@ -39,40 +39,30 @@ REGISTERED = 5
 class CallPlugin(WorkerPlugin):
     """The function that a worker calls for every item; Dask sets it up on workers that start later, too.
 
-    Parameters
-    ----------
-    name : str
-        Name of the plugin.
-    call : bytes
-        The pickled function, and one that is called before its first call, or None.
-
-    Attributes
-    ----------
-    running : int
-        Number of calls that run.
+    `call` is the function, pickled with one that is called before its first call, or with None. So many calls are
+    `running`.
     """
 
     def __init__(self, name: str, call: bytes) -> None:
-        self.name, self._pickled = name, call
+        self.name, self._pickled, self.running = name, call, 0
 
     def setup(self, worker: Worker) -> None:
-        """Begin without calls, which may start processes of their own: Dask's nannies forbid that by default."""
+        """Let calls start processes of their own, which Dask's nannies forbid by default."""
         multiprocessing.current_process().daemon = False
-        self._lock, self._call, self.running = threading.Lock(), cast(Callable[[Any], Any] | None, None), 0
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        call, prepare = pickle.loads(self._pickled)
+        if prepare is not None:
+            prepare()
+        return cast(Callable[[Any], Any], call)
 
     def call(self, item: Any) -> Any:
-        """Call the function, with one thread; return None if told to stop."""
-        # What tells one call to stop tells all calls of the process.
+        """Call the function, with one thread; return None if told to stop, as all calls of this process are."""
         with threads_used(1), library_threads(1), interrupts.deferred():
+            self.running += 1
             try:
-                with self._lock:
-                    self.running += 1
-                    if self._call is None:
-                        call, prepare = pickle.loads(self._pickled)
-                        if prepare is not None:
-                            prepare()
-                        self._call = call
-                return self._call(item)
+                return self._function(item)
             except KeyboardInterrupt:  # would end the worker
                 return None
             finally:
@@ -112,14 +102,7 @@ class DaskWorkers(Inline):
     """Calls on the workers of a Dask cluster, as many as it has at any time, each with one thread.
 
     A worker that dies loses only its calls, which others repeat. A stop also reaches the calls that run then, and their
-    results are not used.
-
-    Attributes
-    ----------
-    client : Client
-        A connection to the scheduler.
-    prepare : callable or None
-        A function that each worker calls before its first call.
+    results are not used. Each worker calls the function `prepare` before its first call.
     """
 
     in_turn: ClassVar[bool] = False
@@ -143,13 +126,7 @@ class DaskWorkers(Inline):
     def run(
         self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
     ) -> Iterator[tuple[Any, Any]]:
-        """Yield each item with what the function returned, as calls end; see `Inline`.
-
-        Raises
-        ------
-        SolverError
-            If many workers in turn died of one call, or the scheduler is gone.
-        """
+        """Do the same as `Inline`; SolverError if many workers in turn died of one call, or the scheduler is gone."""
         waiting = queue(items)
         if not waiting or stopping():
             return

@@ -226,16 +226,9 @@ def run_plan(
 
 @dataclass(frozen=True)
 class NextCell:
-    """The cell of a task that is to be computed next.
+    """The cell of a task that is to be computed next: step `number` of it.
 
-    Attributes
-    ----------
-    number : int
-        Its position among the steps of the task.
-    needed : mapping
-        What the method before it found.
-    passed : float
-        Seconds for the steps before it.
+    The method before it found what is `needed`; so many seconds have `passed` in the steps before.
     """
 
     task: Task

@@ -17,16 +17,9 @@ Lesson = tuple[int, str]
 
 
 class Learnt(NamedTuple):
-    """What a learner found on one part.
+    """What a learner found on one part: its figures, without score and gap, and the structure that has these.
 
-    Attributes
-    ----------
-    row : ComparisonRow
-        Its figures, without score and gap.
-    structure : Structure or None
-        The structure that has them; None without one.
-    failed : bool
-        Whether the learner returned no classifier.
+    If it has `failed`, the learner returned no classifier.
     """
 
     row: ComparisonRow
@@ -37,13 +30,8 @@ class Learnt(NamedTuple):
 class PartRows:
     """Training and test rows of each part.
 
-    Parameters
-    ----------
-    count : int
-        Number of parts.
-    rows_of : callable
-        Returns the training and the test rows of a part by its number; test rows may be None. It must be possible to
-        pickle it.
+    `rows_of` returns those of one of `count` parts by its number; test rows may be None. It must be possible to pickle
+    it.
     """
 
     def __init__(self, count: int, rows_of: Callable[[int], tuple[Dataset, Dataset | None]]) -> None:

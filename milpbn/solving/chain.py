@@ -40,21 +40,17 @@ SEARCH_SHARE = 0.5
 class Chain:
     """Settings that differ in p only, on one split: they share coefficients, and each starts from the structure before.
 
+    Split and members are positions.
+
     Attributes
     ----------
-    split : int
-        Position of the split.
-    members : tuple of int
-        Positions of the settings.
     largest : Score
         Of all scores that are compared on the split the one with the most parents: if its problem is too large, it is
         refused before the first trial.
     for_milp : bool
         Whether one of these scores is maximised as a MILP.
-    seconds : float
-        Seconds of each trial on a worker.
-    left : float or None
-        Seconds that a worker may take to build the problem; None without a limit.
+    seconds, left : float, float or None
+        On a worker, seconds of each trial, and those that building the problem may take; None without a limit.
     """
 
     split: int
@@ -97,21 +93,10 @@ class Chains:
     def tried(
         self, chain: Chain, budget: Budget, seconds: Callable[[], float]
     ) -> Iterator[tuple[int, Tally]]:
-        """Yield each setting with what its trial found.
+        """Yield each setting with what its trial found, until the user stops it, which raises KeyboardInterrupt.
 
-        Parameters
-        ----------
-        budget : Budget
-            For building the problem.
-        seconds : callable
-            Called before each trial; returns the seconds that it may take.
-
-        Raises
-        ------
-        NoIncumbentError
-            If the time is over while the problem is built.
-        KeyboardInterrupt
-            If the user stopped it.
+        The budget is for building the problem; if it is over, NoIncumbentError is raised. `seconds` is called before
+        each trial, and returns those that it may take.
         """
         first = self._settings[chain.members[0]]
         train, held_out = self._datasets(chain.split, first.discretisation, first.missing)
