@@ -13,7 +13,7 @@ from milpbn.learners.figures import ComparisonRow
 from milpbn.network.structure import Structure
 
 #: Number of a part, and name of a learner or score.
-Lesson = tuple[int, str]
+LearnerCell = tuple[int, str]
 
 
 class Learnt(NamedTuple):
@@ -59,14 +59,14 @@ def _report(control: Control, part: str, line: str) -> None:
 
 
 def in_order(
-    lessons: Iterable[Lesson], found: Iterator[tuple[Lesson, Learnt]]
-) -> Iterator[tuple[Lesson, Learnt]]:
-    """Yield what is found in the order of the lessons, as soon as all before it are there, and in the end the rest."""
-    waiting, early = list(lessons)[::-1], dict[Lesson, Learnt]()
-    for lesson, learnt in found:
-        early[lesson] = learnt
+    cells: Iterable[LearnerCell], found: Iterator[tuple[LearnerCell, Learnt]]
+) -> Iterator[tuple[LearnerCell, Learnt]]:
+    """Yield what is found in the order of the cells, as soon as all before it are there, and in the end the rest."""
+    waiting, early = list(cells)[::-1], dict[LearnerCell, Learnt]()
+    for cell, learnt in found:
+        early[cell] = learnt
         while waiting and waiting[-1] in early:
             yield waiting[-1], early.pop(waiting.pop())
-    for lesson in reversed(waiting):
-        if lesson in early:
-            yield lesson, early[lesson]
+    for cell in reversed(waiting):
+        if cell in early:
+            yield cell, early[cell]

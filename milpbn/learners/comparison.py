@@ -21,7 +21,7 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor, solver_limits
-from milpbn.learners.cells import Learnt, Lesson, PartRows, in_order
+from milpbn.learners.cells import LearnerCell, Learnt, PartRows, in_order
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
 from milpbn.learners.finished import FinishedParts, FinishedRows
@@ -245,16 +245,14 @@ def compare_parts(
         If probability tables cannot be smoothed. If one learner fails or refuses the data, the error becomes the note
         of its row.
     """
-    lessons = [(number, name) for number in range(parts.count) for name in contest.order]
+    cells = [(number, name) for number in range(parts.count) for name in contest.order]
     kept = (FinishedRows(None, {}) if finished is None else finished).on(parts, contest.control)
     if where.in_turn:
         compile_for(contest)
-    school = School(contest, parts, kept) if where.in_turn else School(of_workers(contest), parts)
-    found = run_cells(lessons, school.learn, kept, where, stopping=contest.control.interrupted)
+    learning = Learning(contest, parts, kept) if where.in_turn else Learning(of_workers(contest), parts)
+    found = run_cells(cells, learning.learn, kept, where, stopping=contest.control.interrupted)
     so_far: dict[int, list[ComparisonRow]] = defaultdict(list)
-    for (number, _), (row, structure, failed) in in_order(
-        lessons, _told(found, len(lessons), contest, where)
-    ):
+    for (number, _), (row, structure, failed) in in_order(cells, _told(found, len(cells), contest, where)):
         so_far[number].append(row)
         if not failed:
             row = _with_score(row, structure, parts[number][0], reference_row(so_far[number]))
@@ -262,13 +260,13 @@ def compare_parts(
 
 
 def _told(
-    found: Iterator[tuple[Lesson, Learnt]], count: int, contest: Contest, where: Inline
-) -> Iterator[tuple[Lesson, Learnt]]:
+    found: Iterator[tuple[LearnerCell, Learnt]], count: int, contest: Contest, where: Inline
+) -> Iterator[tuple[LearnerCell, Learnt]]:
     """Report what comes back from workers, which report nothing themselves."""
-    for done, (lesson, learnt) in enumerate(found, start=1):
+    for done, (cell, learnt) in enumerate(found, start=1):
         if not where.in_turn:
-            contest.control.report(f"{done} of {count} finished, the last one {lesson[1]}")
-        yield lesson, learnt
+            contest.control.report(f"{done} of {count} finished, the last one {cell[1]}")
+        yield cell, learnt
 
 
 def of_workers(contest: Contest) -> Contest:
@@ -284,7 +282,7 @@ def _silent(line: str) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class School:
+class Learning:
     """What all cells of a comparison have in common; pickled once for every worker.
 
     `kept` says where learners that can go on after a stop keep their state; workers keep none.
@@ -294,15 +292,15 @@ class School:
     parts: PartRows
     kept: FinishedParts | None = None
 
-    def learn(self, lesson: Lesson) -> Learnt:
+    def learn(self, cell: LearnerCell) -> Learnt:
         """Learn with one learner on one part; without a classifier, the note of the row says why there is none."""
-        number, name = lesson
+        number, name = cell
         (train, test), own = self.parts[number], self.contest.options_of(name)
         control = self.parts.control(self.contest.control, number)
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
         control.report(f"learning {name}")
-        begun, state = time.monotonic(), None if self.kept is None else self.kept.unfinished(lesson)
+        begun, state = time.monotonic(), None if self.kept is None else self.kept.unfinished(cell)
         try:
             if state is not None:
                 begun -= seconds_of(state)
@@ -314,7 +312,7 @@ class School:
             if not isinstance(error, MilpbnError):
                 note = f"failed unexpectedly ({type(error).__name__}: {error})"
             if self.kept is not None:
-                self.kept.drop(lesson)
+                self.kept.drop(cell)
             row = ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
             return Learnt(row, failed=True)
         row = ComparisonRow(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.cells import Learnt, Lesson, PartRows
+from milpbn.learners.cells import LearnerCell, Learnt, PartRows
 from milpbn.learners.figures import ComparisonRow
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.structure import Structure
@@ -130,9 +130,9 @@ class FinishedParts:
         self._rows, self._parts, self._control = rows, parts, control
         self._names: dict[int, str] = {}
 
-    def get(self, lesson: Lesson) -> Learnt | None:
+    def get(self, cell: LearnerCell) -> Learnt | None:
         """Return what a learner found on a part, if it has finished."""
-        number, name = lesson
+        number, name = cell
         if not self._rows.rows:
             return None
         found = self._rows.rows.get((self._part(number), name))
@@ -146,26 +146,26 @@ class FinishedParts:
         self._parts.control(self._control, number).report(f"{name} has finished before")
         return found
 
-    def add(self, lesson: Lesson, found: Learnt) -> None:
+    def add(self, cell: LearnerCell, found: Learnt) -> None:
         """Keep what a learner found that has returned a classifier. One that failed is tried again after a stop."""
-        number, row = lesson[0], found.row
+        number, row = cell[0], found.row
         if self._rows.path is None or not row.has_classifier or self._control.interrupted() or exceeded():
             return
         if row.training is not None:
             self._rows.add(self._part(number), found)
-        self.drop(lesson)
+        self.drop(cell)
 
-    def unfinished(self, lesson: Lesson) -> Path | None:
+    def unfinished(self, cell: LearnerCell) -> Path | None:
         """Return the file that keeps the state of a learner while it runs; None without a checkpoint."""
         if self._rows.path is None:
             return None
-        number, name = lesson
+        number, name = cell
         key = hashlib.sha256(f"{self._part(number)} {name}".encode()).hexdigest()[:12]
         return Path(f"{os.fspath(self._rows.path)}.{name}-{key}{UNFINISHED}")
 
-    def drop(self, lesson: Lesson) -> None:
+    def drop(self, cell: LearnerCell) -> None:
         """Remove the state of a learner that has finished or failed."""
-        state = self.unfinished(lesson)
+        state = self.unfinished(cell)
         if state is not None:
             remove(state)
 
