@@ -136,9 +136,7 @@ class Trials:
         if where.in_turn:
             chains = self._chains(choosing.quiet(parameters=None))
             for chain in (chain for stage in self._stages() for chain in stage):
-                # The first trial may take all the time: without a trial there is nothing to choose from.
-                budget = self._budget if self.tallies else choosing.budget
-                for k, tally in chains.tried(chain, budget, self._share):
+                for k, tally in chains.tried(chain, self._whole, self._share):
                     self._add(chain.split, k, tally)
                     self._after_trial(self)
             return
@@ -211,9 +209,9 @@ class Trials:
             return chains
         seconds, left = self._choosing.trial_seconds, None
         if self._budget.deadline is not None:
-            left = max(0.05, self._budget.left())
+            left = max(0.05, self._whole.left())
             rounds = math.ceil(len(chains) / max(1, self._choosing.where.places))
-            seconds = max(0.05, left * len(chains) / rounds / max(1, self._waiting))
+            seconds = max(0.05, self._budget.left() * len(chains) / rounds / max(1, self._waiting))
         return [replace(chain, seconds=seconds, left=left) for chain in chains]
 
     def _share(self) -> float:
@@ -229,8 +227,12 @@ class Trials:
         return interrupts.requested() or (asked is not None and asked())
 
     def _stopping(self) -> bool:
-        budget = self._budget if self.tallies else self._choosing.budget
-        return self._interrupted() or budget.left() <= 0
+        return self._interrupted() or self._whole.left() <= 0
+
+    @property
+    def _whole(self) -> Budget:
+        """The budget of the trials. The first one may take all the time: without it there is nothing to choose from."""
+        return self._budget if self.tallies else self._choosing.budget
 
     def _add(self, split: int, k: int, tally: Tally) -> None:
         """Keep what a trial found, and show it. Sums and order are the same whichever trial ends first."""
