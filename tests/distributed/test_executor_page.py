@@ -23,6 +23,7 @@ trap 'kill $(jobs -p)' EXIT
 WAIT = "while [ ! -e scheduler.json ]; do sleep .1; done"
 
 
+@pytest.mark.slow
 def test_the_commands_for_one_machine_run(tmp_path: Path) -> None:
     (block,) = [block.text for block in blocks("docs/many-machines.md") if block.language == "sh"]
     done = subprocess.run(
