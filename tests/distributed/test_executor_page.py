@@ -37,7 +37,7 @@ def test_the_commands_for_one_machine_run(tmp_path: Path) -> None:
         env=os.environ | {"PYTHON": sys.executable},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr
