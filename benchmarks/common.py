@@ -158,6 +158,11 @@ def alone(work: Callable[..., Any], *arguments: object) -> Any:
 def add_run_options(made: argparse.ArgumentParser) -> None:
     """Add the options of `compute`."""
     made.add_argument("--n-jobs", type=int, default=1, help="processes")
+    made.add_argument(
+        "--dask",
+        metavar="ADDRESS|FILE",
+        help="compute on the workers of a Dask cluster: address of its scheduler, or its scheduler file",
+    )
     made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
     made.add_argument("--retry-failed", action="store_true", help="compute failed cells again")
 
@@ -172,7 +177,12 @@ def compute(plan: Plan, store: KeptCells, options: argparse.Namespace) -> None:
             print(f"failed: {task.cell}: {reason}")
         print(json.dumps({"missing": len(waiting), "failed": len(failed)}))
         return
-    how = {"n_jobs": options.n_jobs, "threads": options.threads, "retry_failed": options.retry_failed}
+    how = {
+        "n_jobs": options.n_jobs,
+        "dask": options.dask,
+        "threads": options.threads,
+        "retry_failed": options.retry_failed,
+    }
     for line in compute_study(plan, store, options.output, **how):
         print(line, flush=True)
     for task, reason in failed:

@@ -11,7 +11,7 @@ from milpbn.cli.learners import read_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import MEMORY_LIMIT, QUIET, of_search
+from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
 from milpbn.cli.sections import Values, option, option_group, options, verb
 from milpbn.cli.steps import control, show_notes, show_stages, started, write_json
 from milpbn.cli.table_options import TableOptions, table_options
@@ -65,8 +65,10 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
         "parameters",
         "random_state",
         "threads",
+        "dask",
         time_limit={"help": "For every learner; default 60.", "default": 60.0},
         random_state={"help": "Random seed.", "default": 0, "show_default": True},
+        dask={"help": DASK.format("Run every learner, on every part,")},
     ),
     option("--output", OUTPUT, "The figures as JSON, kept up to date."),
     option(
@@ -86,6 +88,8 @@ def run_options(repeats: int | None, **values: Any) -> Values:
         )
     if values["test_share"] is not None and values["folds"] is not None:
         raise click.UsageError("--folds tests on every row in turn; leave out --test-share.")
+    if values["dask"] is not None and values["threads"] is not None:
+        raise click.UsageError("With --dask every learner has one thread; leave out --threads.")
     return Values(**values, repeats=1 if repeats is None else repeats)
 
 
@@ -143,6 +147,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
     how: dict[str, Any] = {"against": run.against, "output": run.output, "checkpoint": run.checkpoint}
     how |= {"score": score.given, "options": own, "control": settings, "resume": bool(run.resume)}
+    how["dask"] = run.dask
     if run.folds is None:
         train, test = training_and_test_rows(source, run.test_share, run.random_state)
         show_notes(train, quiet=run.quiet)

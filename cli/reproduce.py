@@ -12,7 +12,7 @@ import click
 
 from milpbn.cli import completion
 from milpbn.cli.report import say
-from milpbn.cli.search_options import QUIET
+from milpbn.cli.search_options import DASK, QUIET, of_search
 from milpbn.cli.sections import Values, flag, option, option_group, typed, verb
 from milpbn.cli.steps import say_notes, show_stages, started, write_text
 from milpbn.cli.types import COUNT, FOLDER, NUMBER, Parsed, parse_names
@@ -56,6 +56,7 @@ def _paper(text: str) -> str:
         "--output", FOLDER, "Folder of the cells, the page and its pictures; by default the paper's name."
     ),
     option("--n-jobs", COUNT, "Number of processes.", default=1, show_default=True),
+    *of_search("dask", dask={"help": DASK.format("Compute the cells")}),
     QUIET,
 )
 def asked_options(**values: Any) -> Values:
@@ -116,7 +117,7 @@ def reproduce(paper: str, asked: Values) -> None:
             for study in studies:
                 say(_told(state(study, store, keys), asked.n_jobs))
         else:
-            how = {"n_jobs": asked.n_jobs, "retry_failed": asked.retry_failed}
+            how = {"n_jobs": asked.n_jobs, "dask": asked.dask, "retry_failed": asked.retry_failed}
             for line in chain.from_iterable(compute(study, store, folder, **how) for study in studies):
                 if not asked.quiet:
                     LINE.show(line)

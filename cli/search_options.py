@@ -35,6 +35,11 @@ def of_search(*names: str, **changed: Any) -> list[Addable]:
     return options_of(DeclaredOptions, names, **streams, **changed)
 
 
+#: Help of --dask for verbs that spread searches, not the nodes of one search.
+DASK = (
+    "{} on the workers of a Dask cluster, each with one thread: the address of its scheduler, or its scheduler file "
+    "(extra dask). Example: --dask tcp://node1:8786"
+)
 #: Shared by all verbs that can maximise over a subset of the samples.
 SUBSET = option(
     "--subset",

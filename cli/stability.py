@@ -9,7 +9,7 @@ import click
 from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import MEMORY_LIMIT, QUIET, of_search
+from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
 from milpbn.cli.sections import given, option, option_group, options, verb
 from milpbn.cli.steps import read, show_notes, started, telling
 from milpbn.cli.table_options import TableOptions, table_options
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     option("--time-limit-each", NUMBER, "For the search on each sample; default 10.", metavar="SECONDS"),
     option("--n-jobs", COUNT, "Number of processes, each with one thread; by default all cores."),
     *of_search(
+        "dask",
         "random_state",
         "backend",
+        dask={"help": DASK.format("Search for the samples")},
         random_state={"help": "Seed of the samples; default 0."},
         backend={"help": "As for milpbn solve."},
     ),
@@ -75,7 +77,7 @@ def stability(
         spec,
         constraints=constraints,
         report=telling(began, quiet=quiet),
-        **{"n_jobs": all_cores(), **bootstrap},
+        **{"n_jobs": 1 if "dask" in bootstrap else all_cores(), **bootstrap},
     )
     LINE.end()
     say(str(found))

@@ -44,6 +44,7 @@ ELSEWHERE = {
     ("docs/adding-a-score.md", "python"): "test_adding_a_score.py",
     ("docs/constraints.md", "json"): "problem/test_constraints.py",
     ("docs/install.md", "sh"): "cli/test_cli_completion.py",
+    ("docs/many-machines.md", "sh"): "distributed/test_executor_page.py",
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from joblib import effective_n_jobs
+from joblib import effective_n_jobs, parallel_config
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state
 from sklearn.utils.class_weight import compute_class_weight
@@ -263,5 +265,13 @@ def seed(random_state: Any) -> int:
 
 
 def threads(n_jobs: int | None) -> int:
-    """Return the number of threads for scikit-learn's `n_jobs`: None means 1, and -1 all cores."""
-    return int(effective_n_jobs(n_jobs))
+    """Return the number of threads for scikit-learn's `n_jobs`: None means 1, and -1 all cores. A Dask task has one."""
+    if type(get_active_backend()[0]).__name__ != "DaskDistributedBackend":
+        return int(effective_n_jobs(n_jobs))
+    # joblib would count the threads of the whole cluster.
+    try:
+        import_module("distributed").get_worker()
+    except ValueError:  # this process is no worker
+        with parallel_config("threading"):
+            return int(effective_n_jobs(1 if n_jobs is None else n_jobs))
+    return 1

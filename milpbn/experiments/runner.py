@@ -1,4 +1,4 @@
-"""Runs an experiment cell by cell: only what is missing is computed, in several processes, and failures are kept."""
+"""Runs an experiment cell by cell: only what is missing is computed, in several processes or on several machines."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import os
 import platform
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from milpbn.experiments.images import part_names as image_parts
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import TEST_SET, PartRows, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
-from milpbn.trials.executors import Inline, Processes
+from milpbn.trials.executors import spread
 from milpbn.util import interrupts, stages
 from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
@@ -40,13 +41,15 @@ LOST = (
 class Study(ABC):
     """What is computed: tasks, on parts of data sets, with a seed; it is pickled for other processes.
 
-    With a budget, in processor seconds, no task begins once those that are finished have taken so long.
+    With a budget, in processor seconds, no task begins once those that are finished have taken so long. If it is
+    `nested`, its parts are those of `milpbn.experiments.protocol.nested_parts`, which have no test rows.
     """
 
     title: str
     seed: int
     data_dir: Path | None
     budget: float | None = None
+    nested: bool = False
 
     @abstractmethod
     def tasks(self) -> list[Task]:
@@ -54,7 +57,7 @@ class Study(ABC):
 
     def part(self, task: Task) -> PartRows:
         """Return the rows of a task."""
-        return _parts(task.data, self.data_dir, self.seed, False)[task.part]
+        return _parts(task.data, self.data_dir, self.seed, self.nested)[task.part]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +74,6 @@ class Plan(Study):
         Names of parts; empty for all.
     data_dir : path or None
         Folder of the catalog; by default the one that the environment names.
-    nested : bool
-        Whether the parts are those of `milpbn.experiments.protocol.nested_parts`, which have no test rows.
     title : str
         Name for the state of the study.
     """
@@ -98,10 +99,6 @@ class Plan(Study):
                     task = task_of(self, data, part, name)
                     found.setdefault(task.cell.key, task)
         return list(found.values())
-
-    def part(self, task: Task) -> PartRows:
-        """Return the rows of a task."""
-        return _parts(task.data, self.data_dir, self.seed, self.nested)[task.part]
 
 
 @dataclass(frozen=True)
@@ -163,8 +160,11 @@ def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping
     """Return the parts of a data set by name; kept for the next cell of the same data set."""
     if data in IMAGES:
         return read_images(data, image_folder(data, data_dir))
-    divide = nested_parts if nested else parts
-    return {part.name: part for part in divide(_table(data, data_dir), seed)}
+    return _divided(_table(data, data_dir), seed, nested)
+
+
+def _divided(table: Table, seed: int, nested: bool) -> Mapping[str, PartRows]:
+    return {part.name: part for part in (nested_parts if nested else parts)(table, seed)}
 
 
 def _table(data: str, data_dir: Path | None) -> Table:
@@ -222,6 +222,7 @@ def run_plan(
     store: KeptCells,
     *,
     n_jobs: int = 1,
+    dask: object = None,
     threads: int = 1,
     retry_failed: bool = False,
     started: Callable[[Task], None] = lambda task: None,
@@ -235,10 +236,13 @@ def run_plan(
     ----------
     n_jobs, threads : int
         Number of processes, and of threads of each of them.
+    dask : str, Client or None
+        Compute on the workers of a Dask cluster instead, each with one thread: address or file of its scheduler, or a
+        client. The workers need not have the tables' files, only those of images.
     retry_failed : bool
         Compute failed cells again.
     started : callable
-        Called when a task begins, in the process that computes it.
+        Called when a task begins, in the process that computes it; not on Dask workers.
     stopping : callable
         Asked often; True means stop. The cells that are being computed are then lost.
     """
@@ -246,41 +250,99 @@ def run_plan(
     if any(step.budget is not None for task in waiting for _, step in task.steps):
         # A limit of a few seconds must not be spent on compiling.
         compile_all(lambda done, of: stages.tell(f"compiling kernels: {done} of {of}"))
-    compute = partial(_compute, plan, store=store, threads=threads, started=started)
-    spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
-    for _, done in spread.run(compute, waiting, stopping):
-        yield done
+    if dask is None:
+        work = CellWork(plan, threads, started)
+    else:
+        names = sorted({task.data for task in waiting} - set(IMAGES))
+        work = CellWork(plan, 1, _not_told, {name: _table(name, plan.data_dir) for name in names})
+    steps = deque(_next_cell(task, store) for task in waiting)
+    with spread(n_jobs, dask, lost=LOST, prepare=compile_all) as where:
+        for step, made in where.run(work.compute, steps, stopping):
+            cell, kept = step.task.steps[step.number][0], made.pop("kept")
+            store.write(cell, kept, **made)
+            if kept.failure is None and cell is not step.task.cell:
+                steps.appendleft(_next_cell(step.task, store, step.number + 1, kept.found))
+            else:
+                yield Finished(step.task, kept)
 
 
-def _compute(
-    plan: Study, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
-) -> Finished:
-    """Compute the cells of a task that are not kept, and keep them."""
-    started(task)
-    needed: Mapping[str, Any] = {}
-    kept: Kept | None = None
-    for cell, step in task.steps:
-        kept = store.read(cell)
+@dataclass(frozen=True)
+class NextCell:
+    """The cell of a task that is to be computed next: step `number` of it.
+
+    The step before found what is `needed`. The task has `begun` if a step of it was computed in this run.
+    """
+
+    task: Task
+    number: int
+    needed: Mapping[str, Any]
+    begun: bool
+
+    def __str__(self) -> str:
+        return str(self.task.steps[self.number][0])
+
+
+def _next_cell(
+    task: Task, store: KeptCells, number: int = 0, needed: Mapping[str, Any] | None = None
+) -> NextCell:
+    """Return the first step from a number on whose cell is not kept; the last one is not kept."""
+    begun, found = number > 0, needed or {}
+    while number + 1 < len(task.steps):
+        kept = store.read(task.steps[number][0])
         if kept is None or kept.failure is not None:
-            step_began, work_began = time.monotonic(), time.process_time()
-            try:
-                part = plan.part(task)
-                with threads_used(threads), library_threads(threads):
-                    kept = Kept(step.run(MethodInput(part, plan.seed, threads, needed)))
-                if interrupts.requested():
-                    raise KeyboardInterrupt  # what was found may be less than the method finds
-            except Exception as error:
-                kept = Kept({}, _reason(error))
-            seconds = {
-                "wall": time.monotonic() - step_began,
-                "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
-            }
-            store.write(cell, kept, seconds=seconds, versions=versions(), machine=machine(threads))
-        if kept.failure is not None:
             break
-        needed = kept.found
-    assert kept is not None
-    return Finished(task, kept)
+        number, found = number + 1, kept.found
+    return NextCell(task, number, found, begun)
+
+
+def _not_told(task: Task) -> None:
+    """Say nothing of a task that begins on another machine."""
+
+
+@dataclass(frozen=True, eq=False)
+class CellWork:
+    """What all cells of a study have in common; pickled once for every process.
+
+    `tables` are data sets by name, for machines that may not have their files; others are read there.
+    """
+
+    plan: Study
+    threads: int
+    started: Callable[[Task], None]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+    def compute(self, step: NextCell) -> dict[str, Any]:
+        """Return what the cell of a step holds, as ``kept``, and what else is written with it."""
+        if not step.begun:
+            self.started(step.task)
+        method = step.task.steps[step.number][1]
+        began, work_began = time.monotonic(), time.process_time()
+        try:
+            part = (
+                _sent_parts(self, step.task.data)[step.task.part]
+                if self.tables
+                else self.plan.part(step.task)
+            )
+            with threads_used(self.threads), library_threads(self.threads):
+                kept = Kept(method.run(MethodInput(part, self.plan.seed, self.threads, step.needed)))
+            if interrupts.requested():
+                raise KeyboardInterrupt  # what was found may be less than the method finds
+        except Exception as error:
+            kept = Kept({}, _reason(error))
+        seconds = {
+            "wall": time.monotonic() - began,
+            "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
+        }
+        return {"kept": kept, "seconds": seconds, "versions": versions(), "machine": machine(self.threads)}
+
+
+@lru_cache(maxsize=1)
+def _sent_parts(work: CellWork, data: str) -> Mapping[str, PartRows]:
+    """Return the parts of a data set by name; kept for the next cell of the same data set."""
+    plan = work.plan
+    if data not in work.tables:
+        return _parts(data, plan.data_dir, plan.seed, plan.nested)
+    return _divided(work.tables[data], plan.seed, plan.nested)
 
 
 def _reason(error: Exception) -> str:

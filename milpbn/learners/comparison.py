@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import fields, replace
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import accumulate
 from operator import add
@@ -20,9 +21,10 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor, solver_limits
+from milpbn.learners.cells import LearnerCell, Learnt, PartRows, in_order
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
-from milpbn.learners.finished import FinishedPart, FinishedRows
+from milpbn.learners.finished import FinishedParts, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
@@ -36,8 +38,9 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
 from milpbn.solving.engines.registry import automatic, get_engine
 from milpbn.solving.warm_up import compile_all, count, tiny_data
+from milpbn.trials.executors import Inline, spread
 from milpbn.trials.judged import Judged
-from milpbn.trials.runner import run_cells
+from milpbn.trials.runner import INLINE, run_cells
 from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text, save_or_warn
 from milpbn.util.budget import Budget
@@ -102,6 +105,7 @@ def compare(
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    dask: object = None,
     **how: Unpack[ContestOptions],
 ) -> Comparison:
     """Run one learner after the other on one split, and return all figures.
@@ -122,6 +126,9 @@ def compare(
         file beside it; their time limit is what is left of it.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
+    dask : str, Client or None
+        Run each learner on a worker of a Dask cluster, with one thread: address or file of its scheduler, or a client.
+        A learner that has not finished begins anew after a stop.
     score : mapping, optional
         Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
     options : mapping of mappings, optional
@@ -155,9 +162,16 @@ def compare(
     )
     if test is not None:
         found = replace(found, notes=(*found.notes, *unseen_classes(test.y, f"test rows of {test.name!r}")))
-    listed = accumulate(([row] for row in compare_each(train, test, contest, finished=finished)), add)
-    steps = (replace(found, rows=with_differences(rows, found.against)) for rows in listed)
-    return last(found, steps, output)
+    with workers_for(contest, dask) as where:
+        rows = compare_each(train, test, contest, finished=finished, where=where)
+        listed = accumulate(([row] for row in rows), add)
+        steps = (replace(found, rows=with_differences(rows, found.against)) for rows in listed)
+        return last(found, steps, output)
+
+
+def workers_for(contest: Contest, dask: object) -> AbstractContextManager[Inline]:
+    """Return the context of where learners run: in this process, or on the workers of a Dask cluster."""
+    return spread(1, dask, prepare=partial(compile_for, of_workers(contest)))
 
 
 def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
@@ -197,20 +211,33 @@ def compare_each(
     test: Dataset | None,
     contest: Contest,
     *,
-    rehearse: bool = True,
     finished: FinishedRows | None = None,
+    where: Inline = INLINE,
 ) -> Iterator[ComparisonRow]:
-    """Run one learner after the other, and yield the figures of each as soon as they are known.
+    """Run learners on one split, and yield the figures of each in their order; see `compare_parts`."""
+    parts = PartRows(1, [(train, test)].__getitem__)
+    for _, row in compare_parts(parts, contest, finished=finished, where=where):
+        yield row
 
-    The exact searches come first. The first of them that has a bound is the reference (`reference_row` returns it): all
-    structures are scored by its score, and all gaps are gaps to its bound.
+
+def compare_parts(
+    parts: PartRows,
+    contest: Contest,
+    *,
+    finished: FinishedRows | None = None,
+    where: Inline = INLINE,
+) -> Iterator[tuple[int, ComparisonRow]]:
+    """Run learners on all parts, and yield the number of the part and the figures of each learner in their order.
+
+    On each part the exact searches come first. The first of them that has a bound is the reference (`reference_row`
+    returns it): all structures are scored by its score, and all gaps are gaps to its bound.
 
     Parameters
     ----------
-    rehearse : bool
-        Whether to compile all kernels first.
     finished : FinishedRows, optional
         Learners that have finished before are taken from it, and those that finish now are added.
+    where : Inline or DaskWorkers
+        Where learners run.
 
     Raises
     ------
@@ -218,48 +245,87 @@ def compare_each(
         If probability tables cannot be smoothed. If one learner fails or refuses the data, the error becomes the note
         of its row.
     """
-    for own in (contest.options or {}).values():
+    cells = [(number, name) for number in range(parts.count) for name in contest.order]
+    kept = (FinishedRows(None, {}) if finished is None else finished).on(parts, contest.control)
+    if where.in_turn:
+        compile_for(contest)
+    learning = Learning(contest, parts, kept) if where.in_turn else Learning(of_workers(contest), parts)
+    found = run_cells(cells, learning.learn, kept, where, stopping=contest.control.interrupted)
+    so_far: dict[int, list[ComparisonRow]] = defaultdict(list)
+    for (number, _), (row, structure, failed) in in_order(cells, _told(found, len(cells), contest, where)):
+        so_far[number].append(row)
+        if not failed:
+            row = _with_score(row, structure, parts[number][0], reference_row(so_far[number]))
+        yield number, row
+
+
+def _told(
+    found: Iterator[tuple[LearnerCell, Learnt]], count: int, contest: Contest, where: Inline
+) -> Iterator[tuple[LearnerCell, Learnt]]:
+    """Report what comes back from workers, which report nothing themselves."""
+    for done, (cell, learnt) in enumerate(found, start=1):
+        if not where.in_turn:
+            contest.control.report(f"{done} of {count} finished, the last one {cell[1]}")
+        yield cell, learnt
+
+
+def of_workers(contest: Contest) -> Contest:
+    """Return a contest as a worker runs it: with one thread, and without reports."""
+    control = replace(
+        contest.control, n_jobs=1, report=_silent, interrupted=interrupts.requested, verbose=False
+    )
+    return replace(contest, control=control)
+
+
+def _silent(line: str) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """What all cells of a comparison have in common; pickled once for every worker.
+
+    `kept` says where learners that can go on after a stop keep their state; workers keep none.
+    """
+
+    contest: Contest
+    parts: PartRows
+    kept: FinishedParts | None = None
+
+    def learn(self, cell: LearnerCell) -> Learnt:
+        """Learn with one learner on one part; without a classifier, the note of the row says why there is none."""
+        number, name = cell
+        (train, test), own = self.parts[number], self.contest.options_of(name)
+        control = self.parts.control(self.contest.control, number)
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
-    if rehearse:
-        _compile(contest)
-    rows = FinishedRows(None, {}) if finished is None else finished
-    kept = rows.on(train, test, contest.control)
-    learn = partial(_row, contest, train, test, kept)
-    for _, row in run_cells(contest.order, learn, kept, stopping=contest.control.interrupted):
-        yield row
-
-
-def _row(
-    contest: Contest, train: Dataset, test: Dataset | None, kept: FinishedPart, name: str
-) -> ComparisonRow:
-    """Learn with one learner, and return its figures, or the reason why there are none as its note."""
-    control, own = contest.control, contest.options_of(name)
-    control.report(f"learning {name}")
-    begun, state = time.monotonic(), kept.unfinished(name)
-    try:
-        if state is not None:
-            begun -= seconds_of(state)
-        budget = Budget(control.time_limit, began=begun, cancelled=control.interrupted)
-        predictor, structure, details = _learn(contest, name, train, budget, state)
-    except Exception as error:
-        note = str(error)
-        if not isinstance(error, MilpbnError):
-            note = f"failed unexpectedly ({type(error).__name__}: {error})"
-        kept.drop(name)
-        return ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
-    row = ComparisonRow(
-        name=name,
-        seconds=time.monotonic() - begun,
-        stopped_early=bool(details.get("stopped_early")),
-        options=own,
-        details=details,
-    )
-    if predictor is None:
-        return replace(row, note="nothing was found in time")
-    reference = reference_row([*kept.so_far, row])
-    row = _with_score(row, structure, train, reference)
-    return _with_accuracy(row, predictor, train, test, budget)
+        control.report(f"learning {name}")
+        begun, state = time.monotonic(), None if self.kept is None else self.kept.unfinished(cell)
+        try:
+            if state is not None:
+                begun -= seconds_of(state)
+            budget = Budget(control.time_limit, began=begun, cancelled=control.interrupted)
+            contest = replace(self.contest, control=control)
+            predictor, structure, details = _learn(contest, name, train, budget, state)
+        except Exception as error:
+            note = str(error)
+            if not isinstance(error, MilpbnError):
+                note = f"failed unexpectedly ({type(error).__name__}: {error})"
+            if self.kept is not None:
+                self.kept.drop(cell)
+            row = ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
+            return Learnt(row, failed=True)
+        row = ComparisonRow(
+            name=name,
+            seconds=time.monotonic() - begun,
+            stopped_early=bool(details.get("stopped_early")),
+            options=own,
+            details=details,
+        )
+        if predictor is None:
+            return Learnt(replace(row, note="nothing was found in time"), failed=True)
+        row = replace(row, arcs=None if structure is None else len(structure.arcs))
+        return Learnt(_with_accuracy(row, predictor, train, test, budget), structure)
 
 
 def _learn(
@@ -300,18 +366,17 @@ def _with_score(
         notes += [found.reason] if found.reason else []
     return replace(
         row,
-        arcs=None if structure is None else len(structure.arcs),
         score=value,
         gap=gap.absolute,
         relative_gap=gap.relative_to_bound,
-        note="; ".join(notes),
+        note="; ".join(filter(None, (*notes, row.note))),
     )
 
 
 def _with_accuracy(
     row: ComparisonRow, predictor: Predictor, train: Dataset, test: Dataset | None, budget: Budget
 ) -> ComparisonRow:
-    """Return a row with what the predictor does on training and test rows, as far as there is time, and the notes."""
+    """Return a row with what the predictor does on training and test rows, as far as there is time, and notes."""
     judged = None
     if test is not None:
         judged = within(lambda: Judged.of(predictor, test), budget.over, name="milpbn-accuracy")
@@ -323,12 +388,12 @@ def _with_accuracy(
         training=training,
         intervals={} if judged is None else judged.intervals(),
         parameters=getattr(predictor, "n_parameters", None),
-        note="; ".join(filter(None, (row.note, late, note_on_parameters(row.details)))),
+        note="; ".join(filter(None, (late, note_on_parameters(row.details)))),
         judged=judged,
     )
 
 
-def _compile(contest: Contest) -> None:
+def compile_for(contest: Contest) -> None:
     """Compile the kernels of all searches and learners before the first time limit starts.
 
     Each learner runs once on a few rows for that. Its errors are ignored here: they occur again with the real data, and
@@ -337,7 +402,7 @@ def _compile(contest: Contest) -> None:
     control = contest.control
     if contest.exact:
         compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
-    rehearsal = replace(control, time_limit=None, report=lambda line: None, parameters=None)
+    rehearsal = replace(control, time_limit=None, report=_silent, parameters=None)
     for name in contest.names:
         if name in contest.exact or not get_learner(name).compiles or control.interrupted():
             continue

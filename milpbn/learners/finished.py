@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.figures import ComparisonRow, reference_row
+from milpbn.learners.cells import LearnerCell, Learnt, PartRows
+from milpbn.learners.figures import ComparisonRow
 from milpbn.network.evaluation import labelled_rows
+from milpbn.network.structure import Structure
 from milpbn.trials.judged import Judged
 from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.checkpoints import (
@@ -37,8 +38,6 @@ from milpbn.util.memory import exceeded, format_bytes
 KIND = "comparison"
 #: Ending of the file that keeps the state of the learner that runs, beside the checkpoint of the comparison.
 UNFINISHED = ".unfinished"
-#: What the score and the gap of a saved row refer to (name and bound of an exact search), and the row.
-Saved = tuple[list[Any] | None, ComparisonRow]
 #: Attributes of `ComparisonRow` that are made anew: from the test rows, or from all rows together.
 REMADE = ("judged", "differences", "parts")
 
@@ -67,7 +66,7 @@ class FinishedRows:
         self, path: str | os.PathLike[str] | None, described: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self.path, self._described = path, dict(json_safe(described))
-        self.rows: dict[tuple[str, str], Saved] = {}
+        self.rows: dict[tuple[str, str], Learnt] = {}
         if path is None:
             if resume:
                 raise InputError(
@@ -88,29 +87,31 @@ class FinishedRows:
         if differs is not None:
             raise InputError(f"The checkpoint {found.path!r} belongs to a comparison {differs}; {ADVICE}")
         try:
-            for i, (part, reference, values) in enumerate(found.header["rows"]):
+            for i, (part, graph, values) in enumerate(found.header["rows"]):
                 row = ComparisonRow.read(Fields(values, "The row"), "The row", whole=False)
                 kept: dict[str, Any] = {f.name: found.arrays.get(f"{i}.{f.name}") for f in fields(Judged)}
                 judged = None if kept["weights"] is None else Judged(**kept)
-                self.rows[part, row.name] = reference, replace(row, judged=judged)
+                structure = None if graph is None else Structure(tuple(graph[0]), graph[1])
+                self.rows[part, row.name] = Learnt(replace(row, judged=judged), structure)
         except (InputError, KeyError, TypeError, ValueError):
             raise incomplete(path) from None
 
-    def on(self, train: Dataset, test: Dataset | None, control: Control = Control()) -> FinishedPart:
-        """Return the finished rows of one split; the control reports which they are."""
-        return FinishedPart(self, train, test, control)
+    def on(self, parts: PartRows, control: Control = Control()) -> FinishedParts:
+        """Return the finished rows of some parts; the control reports which they are."""
+        return FinishedParts(self, parts, control)
 
-    def add(self, part: str, reference: list[Any] | None, row: ComparisonRow) -> None:
-        """Keep a row, and write the checkpoint; a warning says so if it cannot be written."""
+    def add(self, part: str, found: Learnt) -> None:
+        """Keep what was found, and write the checkpoint; a warning says so if it cannot be written."""
         if self.path is not None:
-            self.rows[part, row.name] = reference, row
+            self.rows[part, found.row.name] = found
             save_or_warn(partial(self._save, self.path), "The comparison")
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         rows: list[list[Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
-        for i, ((part, _), (reference, row)) in enumerate(self.rows.items()):
-            rows.append([part, reference, {k: v for k, v in row.to_dict().items() if k not in REMADE}])
+        for i, ((part, _), (row, structure, _)) in enumerate(self.rows.items()):
+            graph = None if structure is None else [structure.names, structure.parents]
+            rows.append([part, graph, {k: v for k, v in row.to_dict().items() if k not in REMADE}])
             if row.judged is not None:
                 arrays |= {f"{i}.{k}": v for k, v in vars(row.judged).items() if v is not None}
         size = sum(values.nbytes for values in arrays.values())
@@ -122,62 +123,58 @@ class FinishedRows:
         save_checkpoint(path, KIND, json_safe({"comparison": self._described, "rows": rows}), arrays)
 
 
-class FinishedPart:
-    """The rows of one split: a store (`milpbn.trials.runner`) of what learners found, by their names.
+class FinishedParts:
+    """The rows of all parts: a store (`milpbn.trials.runner`) of what learners found."""
 
-    Attributes
-    ----------
-    so_far : list of ComparisonRow
-        The rows that were taken or added, in their order. Scores and gaps of the next row refer to one of them
-        (`reference_row`).
-    """
+    def __init__(self, rows: FinishedRows, parts: PartRows, control: Control) -> None:
+        self._rows, self._parts, self._control = rows, parts, control
+        self._names: dict[int, str] = {}
 
-    def __init__(self, rows: FinishedRows, train: Dataset, test: Dataset | None, control: Control) -> None:
-        self._rows, self._test, self._control = rows, test, control
-        self._part = f"{train.sha256} {'' if test is None else test.sha256}"
-        self.so_far: list[ComparisonRow] = []
-
-    def get(self, name: str) -> ComparisonRow | None:
-        """Return the row of a learner, if it has finished.
-
-        Its score and gap must refer to the same search as those of the rows before it, with the same bound.
-        """
-        saved = self._rows.rows.get((self._part, name))
-        if saved is None or saved[0] != self._reference():
+    def get(self, cell: LearnerCell) -> Learnt | None:
+        """Return what a learner found on a part, if it has finished."""
+        number, name = cell
+        if not self._rows.rows:
             return None
-        judged = saved[1].judged
+        found = self._rows.rows.get((self._part(number), name))
+        if found is None:
+            return None
+        judged, test = found.row.judged, self._parts[number][1]
         if judged is not None and (
-            self._test is None or not np.array_equal(judged.weights, labelled_rows(self._test).weights)
+            test is None or not np.array_equal(judged.weights, labelled_rows(test).weights)
         ):
             return None
-        self._control.report(f"{name} has finished before")
-        self.so_far.append(saved[1])
-        return saved[1]
+        self._parts.control(self._control, number).report(f"{name} has finished before")
+        return found
 
-    def add(self, name: str, row: ComparisonRow) -> None:
-        """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop."""
-        if row.has_classifier and not self._control.interrupted() and not exceeded():
-            if row.training is not None:
-                self._rows.add(self._part, self._reference(), row)
-            self.drop(name)
-        self.so_far.append(row)
+    def add(self, cell: LearnerCell, found: Learnt) -> None:
+        """Keep what a learner found that has returned a classifier. One that failed is tried again after a stop."""
+        number, row = cell[0], found.row
+        if self._rows.path is None or not row.has_classifier or self._control.interrupted() or exceeded():
+            return
+        if row.training is not None:
+            self._rows.add(self._part(number), found)
+        self.drop(cell)
 
-    def unfinished(self, name: str) -> Path | None:
+    def unfinished(self, cell: LearnerCell) -> Path | None:
         """Return the file that keeps the state of a learner while it runs; None without a checkpoint."""
         if self._rows.path is None:
             return None
-        key = hashlib.sha256(f"{self._part} {name}".encode()).hexdigest()[:12]
+        number, name = cell
+        key = hashlib.sha256(f"{self._part(number)} {name}".encode()).hexdigest()[:12]
         return Path(f"{os.fspath(self._rows.path)}.{name}-{key}{UNFINISHED}")
 
-    def drop(self, name: str) -> None:
+    def drop(self, cell: LearnerCell) -> None:
         """Remove the state of a learner that has finished or failed."""
-        state = self.unfinished(name)
+        state = self.unfinished(cell)
         if state is not None:
             remove(state)
 
-    def _reference(self) -> list[Any] | None:
-        found = reference_row(self.so_far)
-        return None if found is None else [found.name, found.details["bound"]]
+    def _part(self, number: int) -> str:
+        """Return the hashes that stand for a part in the checkpoint."""
+        if number not in self._names:
+            train, test = self._parts[number]
+            self._names[number] = f"{train.sha256} {'' if test is None else test.sha256}"
+        return self._names[number]
 
 
 def remove(state: Path) -> None:

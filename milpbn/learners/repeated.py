@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,8 +17,8 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
-from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare_each, last, without_rows
+from milpbn.learners.cells import PartRows
+from milpbn.learners.comparison import compare_parts, last, without_rows, workers_for
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedRows
@@ -44,6 +45,7 @@ def compare_over_folds(
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    dask: object = None,
     **how: Unpack[ContestOptions],
 ) -> Comparison:
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
@@ -61,7 +63,7 @@ def compare_over_folds(
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
     output : path-like, optional
         A JSON file that is updated after every part.
-    names, checkpoint, resume, score, options, control, against
+    names, checkpoint, resume, dask, score, options, control, against
         As for `milpbn.learners.comparison.compare`. The checkpoint keeps every learner on every part, and the time
         limit is that of each learner on each part.
 
@@ -103,36 +105,44 @@ def compare_over_folds(
     )
     about = contest.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
     finished = FinishedRows(checkpoint, about, resume=resume)
-    return last(found, _parts(source, whole, splits, contest, finished, found), output)
+    with workers_for(contest, dask) as where:
+        parts = PartRows(len(splits), partial(_fold, source, splits))
+        rows = compare_parts(parts, contest, finished=finished, where=where)
+        return last(found, _means(whole, splits, contest, parts, rows, found), output)
 
 
-def _parts(
-    source: Table,
+def _fold(source: Table, splits: Sequence[Split], number: int) -> tuple[Dataset, Dataset]:
+    """Return the training and the test rows of a part, with states and cuts learnt on the training rows."""
+    fit, held = splits[number]
+    train = source.dataset(fit)
+    return train, source.encode(train.variables, held)
+
+
+def _means(
     whole: Dataset,
     splits: Sequence[Split],
     contest: Contest,
-    finished: FinishedRows,
+    parts: PartRows,
+    listed: Iterator[tuple[int, ComparisonRow]],
     found: Comparison,
 ) -> Iterator[Comparison]:
-    """Yield the comparison after every part that all learners have finished."""
+    """Yield the comparison after every part that all learners have finished, and all parts before it."""
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
     tested: list[NDArray[np.int32]] = []
     assert found.folds is not None
     pooled = Parts(1 / (found.folds - 1), whole.n_samples, whole.weights, [held for _, held in splits])
-    for number, (fit, held) in enumerate(splits, start=1):
-        train = source.dataset(fit)
-        test = source.encode(train.variables, held)
-        report = partial(_report, contest.control, f"part {number} of {len(splits)}")
-        part = replace(contest, control=replace(contest.control, report=report))
-        done = list(compare_each(train, test, part, rehearse=number == 1, finished=finished))
-        if len(done) < len(contest.order):
-            raise KeyboardInterrupt
+    for number, of_part in groupby(listed, key=lambda pair: pair[0]):
+        done = [row for _, row in of_part]
+        if number > found.parts_done or len(done) < len(contest.order):
+            break
         for row in done:
             rows[row.name].append(row if found.effective_rows is not None else replace(row, judged=None))
+        test = parts[number][1]
+        assert test is not None
         tested.append(test.y)
         found = replace(
             found,
-            parts_done=number,
+            parts_done=number + 1,
             notes=(
                 *dropped_notes(whole.notes),
                 *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
@@ -140,10 +150,8 @@ def _parts(
             rows=pooled.means(list(rows.values()), found.against),
         )
         yield found
-
-
-def _report(control: Control, part: str, line: str) -> None:
-    control.report(f"{part}: {line}")
+    if found.parts_done < len(splits):
+        raise KeyboardInterrupt
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -27,6 +27,8 @@ from milpbn.solving.recipes import Choices
 from milpbn.solving.smallest import unsearched
 from milpbn.solving.tally import Tally
 from milpbn.solving.trials import TRIAL_SECONDS, Choosing, Trials
+from milpbn.solving.warm_up import compile_all
+from milpbn.trials.executors import spread
 from milpbn.trials.parts import splits_of
 from milpbn.util.budget import Budget
 from milpbn.util.clock import Pause
@@ -80,20 +82,24 @@ def choose(
 
     `trial_seconds` limits each trial if the options have no time limit.
     """
-    return _compare(_begun(question, options, grid, started, trial_seconds))[0]
+    with _begun(question, options, grid, started, trial_seconds) as choosing:
+        return _compare(choosing)[0]
 
 
+@contextmanager
 def _begun(
     question: Question,
     options: Options,
     grid: Grid,
     started: float | None,
     trial_seconds: float = TRIAL_SECONDS,
-) -> Choosing:
-    """Begin a selection, whose time limit includes that the data are read."""
+) -> Iterator[Choosing]:
+    """Begin a selection, whose time limit includes that the data are read. Its searches share the workers."""
     budget = Budget(options.time_limit, began=started)
     read = replace(question, data=source_of(question.data, grid))
-    return Choosing(read, options, grid, budget, trial_seconds)
+    with spread(1, options.dask, workers=options.workers, prepare=compile_all) as where:
+        own = replace(options, workers=None, dask=where.dask)
+        yield Choosing(read, own, grid, budget, trial_seconds, where)
 
 
 def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
@@ -256,7 +262,13 @@ def maximise_selected(
     question: Question, options: Options, grid: Grid, *, started: float | None = None
 ) -> Result:
     """Do the same as `solve_selected`, with the question, the options and the values in one object each."""
-    choosing = _begun(question, options, grid, started)
+    with _begun(question, options, grid, started) as choosing:
+        return _maximised(choosing)
+
+
+def _maximised(choosing: Choosing) -> Result:
+    """Choose, then solve on all training rows with the best settings."""
+    options, grid = choosing.options, choosing.grid
     chosen, ranked = _compare(choosing)
     members, now = to_average(ranked, grid.average), time.monotonic()
     began, deadline = choosing.budget.began, choosing.budget.deadline

@@ -1,4 +1,4 @@
-"""Structure stability: exact searches on bootstrap samples, spread over processes."""
+"""Structure stability: exact searches on bootstrap samples, spread over processes or machines."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.warm_up import compile_all
-from milpbn.trials.executors import Inline, Processes
+from milpbn.trials.executors import Inline, spread
 from milpbn.trials.runner import run_cells
 from milpbn.util import interrupts
 from milpbn.util.atomic import check_writable, save_or_warn
@@ -99,6 +99,7 @@ def stability(
     samples: int = 100,
     time_limit_each: float | None = 10.0,
     n_jobs: int = 1,
+    dask: object = None,
     random_state: int = 0,
     backend: str = "auto",
     output: str | os.PathLike[str] | None = None,
@@ -119,8 +120,10 @@ def stability(
         Seconds of every search; None searches for a proof as long as it takes.
     n_jobs : int
         Number of processes.
+    dask : str, Client or None
+        Search on the workers of a Dask cluster instead: address or file of its scheduler, or a client.
     random_state : int
-        Seed. A sample is the same for any number of samples and processes.
+        Seed. A sample is the same for any number of samples, processes and workers.
     backend : str
         See `milpbn.solving.options.Options`.
     output : path, optional
@@ -136,9 +139,9 @@ def stability(
     Raises
     ------
     InputError
-        If data or options are unusable, or if the output file has other runs than these.
+        If data or options are unusable, or the cluster, or if the output file has other runs than these.
     SolverError
-        If a process ends by itself, or the search on all rows fails.
+        If a process ends by itself, the scheduler is lost, or the search on all rows fails.
 
     Examples
     --------
@@ -158,15 +161,16 @@ def stability(
         output=output,
         verbose=False,
     )
-    return bootstrapped(Question.of(data, score, constraints), options, samples, n_jobs, report)
+    with spread(n_jobs, dask, lost=LOST, prepare=compile_all) as where:
+        return bootstrapped(Question.of(data, score, constraints), options, samples, where, report)
 
 
 def bootstrapped(
-    question: Question, options: Options, samples: int, n_jobs: int, report: Callable[[str], None]
+    question: Question, options: Options, samples: int, where: Inline, report: Callable[[str], None]
 ) -> Stability:
     """Do the same as `stability`, with the question in one object and the options of each search in another.
 
-    The output file of the options gets the runs and counts.
+    The output file of the options gets the runs and counts. Samples are searched `where` the executor runs them.
     """
     engine, version = checked_engine(options, question.score)
     output, options = options.output, replace(options, output=None)
@@ -194,8 +198,7 @@ def bootstrapped(
         deque(run_cells([0], searches.run, runs), 0)
         if runs.get(0) is None:
             raise KeyboardInterrupt
-        spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
-        deque(run_cells(range(1, samples + 1), searches.run, runs, spread, stopping=_stopping), 0)
+        deque(run_cells(range(1, samples + 1), searches.run, runs, where, stopping=_stopping), 0)
     limit, found = memory_limit(), runs.found
     if limit is not None and len(found.runs) < samples and not interrupts.requested():
         report(f"stopped near the memory limit of {format_bytes(limit)}")

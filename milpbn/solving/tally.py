@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -50,6 +50,13 @@ class Sums:
         self.correct += float(judged.weights[judged.correct].sum())
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
+
+    def join(self, others: Sums) -> None:
+        """Add the results of other splits."""
+        self.correct += others.correct
+        self.loss += others.loss
+        self.splits += others.splits
+        self.right += others.right
 
 
 @dataclass
@@ -137,3 +144,20 @@ class Tally:
         for method, classifier in fitted:
             if method.name != "ml":
                 self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out)
+
+
+def merged(tallies: Sequence[Tally]) -> Tally:
+    """Return the results of one setting on several splits together, in their order."""
+    whole = Tally(tallies[0].setting)
+    for tally in tallies:
+        whole.total += tally.total
+        whole.rows += tally.rows
+        whole.weighted |= tally.weighted
+        whole.proved += tally.proved
+        whole.starved += tally.starved
+        whole.arcless += tally.arcless
+        whole.splits += tally.splits
+        whole.incumbent = tally.incumbent
+        for parameters, sums in tally.by_parameters.items():
+            whole.by_parameters.setdefault(parameters, Sums()).join(sums)
+    return whole

@@ -1,38 +1,29 @@
-"""The trials of a selection: which settings each split compares, their searches, and what they found."""
+"""The trials of a selection: which settings each split compares, where they are made, and what they found."""
 
 from __future__ import annotations
 
+import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
-from milpbn.data import Dataset
-from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
-from milpbn.network.classifier import Classifier
-from milpbn.network.parameters.conditional import Stopped
-from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.refit import fitted_path
-from milpbn.network.structure import Structure
-from milpbn.problem.problem import Problem, checked_constraints, usable_sets
-from milpbn.problem.screening import Screen
+from milpbn.errors import NoIncumbentError
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
+from milpbn.solving.chain import Chain, Chains
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.grid import Grid, Setting
-from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
-from milpbn.solving.reductions import BestParentSets, Reduced, Statement
-from milpbn.solving.run import objection_to_arcs, run
-from milpbn.solving.tally import Tally
-from milpbn.trials.parts import datasets_of
+from milpbn.solving.tally import Tally, merged
+from milpbn.trials.executors import Inline
+from milpbn.trials.runner import INLINE
 from milpbn.util import interrupts
 from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
@@ -42,8 +33,6 @@ from milpbn.util.progress_line import LINE
 TRIAL_SECONDS = 60.0
 #: Halving keeps at least so many settings.
 FEWEST = 8
-#: Share of a trial's seconds for its search, if parameters are fitted after it.
-SEARCH_SHARE = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,6 +42,7 @@ class Choosing:
     The data are those that `source_of` returned; cuts and states of a table are learnt on the training rows of each
     split. The options of the score are replaced. A subset is for the searches on all training rows only, a screening
     for every search. The trials take half of a time limit; without one, each takes at most `trial_seconds`.
+    They are made `where` the executor runs them.
     """
 
     question: Question
@@ -60,12 +50,11 @@ class Choosing:
     grid: Grid
     budget: Budget
     trial_seconds: float = TRIAL_SECONDS
+    where: Inline = INLINE
 
     def quiet(self, **changes: Any) -> Options:
         """Return the options of a search that writes no file and shows no progress, with other changes."""
-        # Trials are short: starting workers for each would take as long as many of them.
         silent = replace(self.options, output=None, certificate=None, trace=None, log=None, verbose=False)
-        silent = replace(silent, workers=None, dask=None)
         return replace(silent, n_best=1, checkpoint=None, resume=False, on_change=None, **changes)
 
     def search(self, tally: Tally, options: Options, started: float) -> Result:
@@ -102,7 +91,7 @@ def survivors(tallies: Mapping[int, Tally], by: str, left: float) -> list[int]:
 
 
 class Trials:
-    """The trials of the settings of a grid, one split after another.
+    """The trials of the settings of a grid, one split after another; without halving, on workers all splits at once.
 
     Settings that differ in p only follow one another. `tallies` has what the trials found so far, by the position of
     the setting. Raise InputError if the engine that the options name cannot be used with one of the scores.
@@ -117,18 +106,21 @@ class Trials:
     ) -> None:
         self.tallies: dict[int, Tally] = {}
         self._choosing, self._settings, self._splits = choosing, settings, splits
-        self._engines = [checked_engine(choosing.options, setting.score) for setting in settings]
-        scope = choosing.question.scope
-        self._screen = scope if isinstance(scope, Screen) else None
+        scores = {setting.score.name: setting.score for setting in settings}
+        engines = {name: checked_engine(choosing.options, score) for name, score in scores.items()}
+        self._engines = [engines[setting.score.name] for setting in settings]
         self._after_trial = after_trial
         limit, began = choosing.options.time_limit, choosing.budget.began
         self._budget = Budget(None if limit is None else SELECTION_SHARE * limit, began=began)
-        #: Whether a signal has come during the last trial.
-        self._stopped = False
         #: Number of trials that are still to be made, at most.
         self._waiting = 0
-        #: `time.monotonic` value at which the current trial has to end.
-        self._trial_end = began
+        #: What the trials of each setting found on each split, and the settings in the order of their trials.
+        self._found: dict[int, dict[int, Tally]] = {}
+        everyone = range(len(settings))
+        self._tiers = [list(everyone)]
+        if choosing.grid.smallest_first:
+            sizes = [setting.score.max_parents for setting in settings]
+            self._tiers = [[k for k in everyone if sizes[k] == size] for size in sorted(set(sizes))]
 
     def run(self) -> None:
         """Run all trials.
@@ -136,130 +128,120 @@ class Trials:
         Raises
         ------
         NoIncumbentError
-            If the time is over while a problem is built.
+            If the time is over while a problem is built, or before workers have made all trials.
         KeyboardInterrupt
             If the user stopped it. The tallies hold what was found before either.
         """
-        everyone = list(range(len(self._settings)))
-        tiers = [everyone]
-        if self._choosing.grid.smallest_first:
-            sizes = [setting.score.max_parents for setting in self._settings]
-            tiers = [[k for k in everyone if sizes[k] == size] for size in sorted(set(sizes))]
-        for number, tier in enumerate(tiers):
-            self._run_tier(tier, sum(map(len, tiers[number + 1 :])))
+        choosing, where = self._choosing, self._choosing.where
+        if where.in_turn:
+            chains = self._chains(choosing.quiet(parameters=None))
+            for chain in (chain for stage in self._stages() for chain in stage):
+                for k, tally in chains.tried(chain, self._whole, self._share):
+                    self._add(chain.split, k, tally)
+                    self._after_trial(self)
+            return
+        # Functions of the caller stay here.
+        quiet = choosing.quiet(parameters=None, interrupted=None, workers=None, dask=None)
+        stages, compute = self._stages(), self._chains(quiet).compute
+        waiting = deque(next(stages))
+        left = len(waiting)
+        with interrupts.deferred():
+            for chain, found in where.run(compute, waiting, self._stopping):
+                for k, tally in found:
+                    self._waiting -= 1
+                    self._add(chain.split, k, tally)
+                self._after_trial(self)
+                left -= 1
+                if not left:
+                    waiting.extend(next(stages, ()))
+                    left = len(waiting)
+            interrupted = self._interrupted()
+        if interrupted:
+            raise KeyboardInterrupt
+        if left:
+            raise NoIncumbentError(
+                "The time limit ended before the first trial of a selection; allow more time."
+            )
 
     def ranked(self) -> list[Tally]:
         """Return what the trials found so far, the best setting first."""
         return sorted(self.tallies.values(), key=lambda tally: tally.trial.rank(self._choosing.grid.by))
 
-    def _run_tier(self, tier: Sequence[int], others: int) -> None:
-        """Compare settings on all splits; `others` is the number of settings that come after them."""
-        alive, grid = list(tier), self._choosing.grid
-        for number, split in enumerate(self._splits):
-            later = self._splits[number + 1 :]
-            self._waiting = trials_left(len(alive), 1 + len(later), grid.halving)
-            self._waiting += others * len(self._splits)
-            self._compare(split, alive)
-            if grid.halving and later:
-                weights = self._choosing.question.data.weights
-                left = float(sum(weights[held_out].sum() for _, held_out in later))
-                alive = survivors({k: self.tallies[k] for k in alive}, grid.by, left)
+    def _chains(self, options: Options) -> Chains:
+        return Chains(self._choosing.question, options, self._settings, self._splits, self._engines)
 
-    def _compare(self, split: Split, alive: Sequence[int]) -> None:
-        """Try settings on one split."""
-        largest = max((self._settings[k].score for k in alive), key=lambda score: score.max_parents)
+    def _stages(self) -> Iterator[list[Chain]]:
+        """Yield the trials that may be made side by side; the next ones may depend on what these find."""
+        grid, n_splits = self._choosing.grid, len(self._splits)
+        together = 1 if grid.halving or self._choosing.where.in_turn else n_splits
+        for number, tier in enumerate(self._tiers):
+            alive, others = list(tier), sum(map(len, self._tiers[number + 1 :]))
+            for first in range(0, n_splits, together):
+                self._waiting = trials_left(len(alive), n_splits - first, grid.halving) + others * n_splits
+                chains = [
+                    chain
+                    for split in range(first, first + together)
+                    for chain in self._of_split(split, alive)
+                ]
+                yield self._timed(chains)
+                later = self._splits[first + together :]
+                if grid.halving and later:
+                    weights = self._choosing.question.data.weights
+                    left = float(sum(weights[held_out].sum() for _, held_out in later))
+                    alive = survivors({k: self.tallies[k] for k in alive}, grid.by, left)
 
-        def data(k: int) -> tuple[Discretisation | None, str | None]:
-            return self._settings[k].discretisation, self._settings[k].missing
+    def _of_split(self, split: int, alive: Sequence[int]) -> Iterator[Chain]:
+        """Yield the trials of settings on one split."""
+        settings = self._settings
+        largest = max((settings[k].score for k in alive), key=lambda score: score.max_parents)
+        for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
 
-        for (discretisation, missing), same_data in groupby(alive, key=data):
-            train, held_out = datasets_of(self._choosing.question.data, split, discretisation, missing)
-            if self._screen is None:
-                # Refuse a problem that is too large before the first trial, not after the small ones.
-                for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
-                usable_sets(train.merged, largest, self._choosing.question.constraints, for_milp=for_milp)
-            # The coefficients do not depend on p.
-            for _, group in groupby(
-                same_data, key=lambda k: replace(self._settings[k].score, gamma=None, p=None)
-            ):
-                self._try(list(group), train, held_out)
+        def shared(k: int) -> tuple[Any, ...]:
+            score: Score = replace(settings[k].score, gamma=None, p=None)
+            return settings[k].discretisation, settings[k].missing, score
 
-    def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
-        """Try settings that differ in p only, and share coefficients; each starts from the structure before."""
-        problem, steps = self._problem(group[0], train)
-        start: Structure | None = None
-        for k in group:
-            result = self._search(k, problem, steps, train, start)
-            starved = start is not None and result.limit is Limit.TIME and result.structure == start
-            start = result.structure
-            tally = self.tallies.setdefault(k, Tally(self._settings[k]))
-            with suppress(Stopped):  # the parameters that were tried in time are compared
-                tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
-            if wants_progress(self._choosing.options.verbose):
-                self._report(tally)
-            if self._stopped or result.limit is Limit.USER:
-                raise KeyboardInterrupt
-            self._after_trial(self)
+        for _, group in groupby(alive, key=shared):
+            yield Chain(split, tuple(group), largest, for_milp)
 
-    def _problem(self, k: int, train: Dataset) -> Reduced:
-        """Return the problem of a setting on training rows; that over the small parent sets if some are screened."""
-        # The first trial may take all the time: without a trial there is nothing to choose from.
-        budget = self._budget if self.tallies else self._choosing.budget
-        score, merge = self._settings[k].score, self._choosing.options.merge
-        for_milp = self._engines[k][0].capabilities.milp
-        constraints = checked_constraints(self._choosing.question.constraints)
-        stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
-        if self._screen is not None and (best := BestParentSets(self._screen)).accepts(stated):
-            return best.apply(stated)
-        return Reduced(stated.build(stated.everything()))
+    def _timed(self, chains: list[Chain]) -> list[Chain]:
+        """Return chains with the seconds of each trial, as workers need them."""
+        if self._choosing.where.in_turn:
+            return chains
+        seconds, left = self._choosing.trial_seconds, None
+        if self._budget.deadline is not None:
+            left = max(0.05, self._whole.left())
+            rounds = math.ceil(len(chains) / max(1, self._choosing.where.places))
+            seconds = max(0.05, self._budget.left() * len(chains) / rounds / max(1, self._waiting))
+        return [replace(chain, seconds=seconds, left=left) for chain in chains]
 
-    def _search(
-        self,
-        k: int,
-        problem: Problem,
-        steps: Sequence[Enlargement],
-        train: Dataset,
-        start: Structure | None,
-    ) -> Result:
-        """Search for the best structure of a setting on training rows."""
-        now = time.monotonic()
-        fitted = self._settings[k].parameters != "ml"
+    def _share(self) -> float:
+        """Return the seconds of the next trial in this process."""
         seconds = self._choosing.trial_seconds
         if self._budget.deadline is not None:
-            seconds = max(0.05, (self._budget.deadline - now) / max(1, self._waiting))
+            seconds = max(0.05, self._budget.left() / max(1, self._waiting))
         self._waiting -= 1
-        self._trial_end = now + seconds
-        p = self._settings[k].p
-        if steps and start is not None and problem.choice(problem.adopted(start)) is None:
-            start = None  # parent sets of the trial before are kept only if they are small
-        # Its classifier has generative parameters; others are compared after its search.
-        options = self._choosing.quiet(
-            time_limit=seconds * (SEARCH_SHARE if fitted else 1.0), start=start, parameters=None
-        )
-        own = problem if p is None else problem.with_p(p)
-        budget = Budget(options.time_limit, began=now)
-        job = Job(own, train, options, *self._engines[k], budget, tuple(steps))
-        with interrupts.deferred():
-            result = run(job)
-            # A signal that comes after the search, while its classifier is made, is forgotten at the end of the block.
-            self._stopped = interrupts.requested()
-        return result
+        return seconds
 
-    def _fitted(
-        self, k: int, result: Result, train: Dataset, held_out: Dataset
-    ) -> Iterator[tuple[ParameterMethod, Classifier]]:
-        """Return classifiers with all parameters that a setting compares, for the structure of its trial."""
-        if not isinstance(result.classifier, Classifier):
-            return iter(())
-        asked = self._choosing.options.interrupted or (lambda: False)
-        return fitted_path(
-            result.classifier,
-            train,
-            self._settings[k].parameters,
-            objection=objection_to_arcs(result.score, result.constraints),
-            stopping=lambda: asked() or time.monotonic() >= self._trial_end,
-            joint=bool((held_out.X < 0).any()),
-        )
+    def _interrupted(self) -> bool:
+        asked = self._choosing.options.interrupted
+        return interrupts.requested() or (asked is not None and asked())
+
+    def _stopping(self) -> bool:
+        return self._interrupted() or self._whole.left() <= 0
+
+    @property
+    def _whole(self) -> Budget:
+        """The budget of the trials. The first one may take all the time: without it there is nothing to choose from."""
+        return self._budget if self.tallies else self._choosing.budget
+
+    def _add(self, split: int, k: int, tally: Tally) -> None:
+        """Keep what a trial found, and show it. Sums and order are the same whichever trial ends first."""
+        own = self._found.setdefault(k, {})
+        own[split] = tally
+        self.tallies[k] = merged([own[number] for number in sorted(own)])
+        self.tallies = {i: self.tallies[i] for tier in self._tiers for i in tier if i in self.tallies}
+        if wants_progress(self._choosing.options.verbose):
+            self._report(self.tallies[k])
 
     def _report(self, tally: Tally) -> None:
         """Show what the trials of a setting found so far."""

@@ -125,6 +125,12 @@ def requested() -> bool:
     return True
 
 
+def note() -> None:
+    """Note a signal in the current `deferred` block of this process, if there is one, as if it had come."""
+    if _depth > 0:
+        _noted.set()
+
+
 def raised() -> bool:
     """Return whether a signal has been raised as KeyboardInterrupt since `install`; later errors may follow from it."""
     return _raised.is_set()

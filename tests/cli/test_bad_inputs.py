@@ -371,6 +371,8 @@ CASES = {
     "compare instance:corral --score sm": "--learners",
     "compare instance:corral --p cv": "one gamma",
     "compare instance:corral --test-share 1": "--test-share",
+    "compare instance:corral --dask tcp://127.0.0.1:1 --threads 2": "leave out --threads",
+    "stability instance:corral --dask tcp://127.0.0.1:1 --n-jobs 2": "leave out one of them",
     "compare instance:corral --output no/such/folder/x.json": "--output",
     "compare instance:corral --set tan": "LEARNER.OPTION=VALUE",
     "compare instance:corral --set tan.nothing=1": "--nothing",

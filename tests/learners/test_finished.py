@@ -14,11 +14,13 @@ from running import random_data
 
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners import comparison
 from milpbn.learners.base import Control
+from milpbn.learners.cells import Learnt, PartRows
 from milpbn.learners.comparison import compare, training_and_test_rows
 from milpbn.learners.contestants import Contest
-from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.figures import Comparison
 from milpbn.learners.finished import UNFINISHED, FinishedRows
 from milpbn.learners.repeated import compare_over_folds
 from milpbn.problem.scores.spec import Score
@@ -156,23 +158,21 @@ def test_rows_with_and_without_probabilities_are_kept(split: tuple[Dataset, Data
     rows = compare(train, test, ("naive-bayes", "tan"), control=Stop().control()).rows
     judged = rows[1].judged
     assert judged is not None
-    assert FinishedRows(None, about).on(train, test).get("tan") is None
+    parts, other = (PartRows(1, [rows].__getitem__) for rows in ((train, test), (test, train)))
+    assert FinishedRows(None, about).on(parts).get((0, "tan")) is None
     plain = replace(
         rows[1], judged=replace(judged, log_losses=None, squared_errors=None), log_loss=None, brier=None
     )
-    kept = FinishedRows(path, about).on(train, test)
+    kept = FinishedRows(path, about).on(parts)
     for row in (rows[0], plain):
-        kept.add(row.name, row)
+        kept.add((0, row.name), Learnt(row, tan_structure(train)))
     found = FinishedRows(path, about, resume=True)
     assert len(found.rows) == 2
     for row in (rows[0], plain):
-        saved = found.on(train, test).get(row.name)
-        assert saved == replace(row, differences={})
-        assert saved.judged is not None
-    assert found.on(test, train).get("tan") is None
-    beside = found.on(train, test)
-    beside.so_far.append(ComparisonRow(name="sm", details={"bound": 1.0}))
-    assert beside.get("tan") is None
+        saved = found.on(parts).get((0, row.name))
+        assert saved == Learnt(replace(row, differences={}), tan_structure(train))
+        assert saved.row.judged is not None
+    assert found.on(other).get((0, "tan")) is None
 
 
 def test_a_learner_that_fails_is_tried_again(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_learner_that_fails_is_tried_again(split: tuple[Dataset, Dataset], tmp
 def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
     split: tuple[Dataset, Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What finished beside another reference is computed again."""
+    """What finished beside another reference gets another score and gap, and is not learnt again."""
     how: dict[str, Any] = {"score": {"p": 0.9}, "control": Stop().control()}
     whole, path, real = (
         compare(*split, ("sm", "cll", "tan"), **how),
@@ -204,8 +204,10 @@ def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
         patch.setattr(comparison, "_solve", fail)
         first = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
     assert first.to_dict()["reference"] == "cll"
-    again = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
+    last = Stop()
+    again = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **{**how, "control": last.control()})
     assert figures(again.to_dict()) == figures(whole.to_dict())
+    assert last.learnt == 1
 
 
 class Late(Stop):
@@ -294,7 +296,7 @@ def test_without_the_checkpoint_a_comparison_begins_anew(
     split: tuple[Dataset, Dataset], tmp_path: Path
 ) -> None:
     path = tmp_path / "[state].npz"
-    state = FinishedRows(path, ABOUT).on(*split).unfinished("sm")
+    state = FinishedRows(path, ABOUT).on(PartRows(1, [split].__getitem__)).unfinished((0, "sm"))
     assert state is not None
     state.write_text("of an earlier comparison")
     FinishedRows(path, ABOUT)
@@ -307,7 +309,7 @@ def test_without_the_checkpoint_a_comparison_begins_anew(
 def test_a_damaged_state_is_named_and_dropped(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     about = Contest(("tan",), control=Stop().control()).described(f"{split[0].sha256} {split[1].sha256}")
-    state = FinishedRows(path, about).on(*split).unfinished("tan")
+    state = FinishedRows(path, about).on(PartRows(1, [split].__getitem__)).unfinished((0, "tan"))
     assert state is not None
     state.write_text("damaged")
     [row] = compare(*split, ("tan",), control=Stop().control(), checkpoint=path).rows

@@ -18,7 +18,7 @@ from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.refit import fitted_path
 from milpbn.sklearn import MaxMarginBNClassifier
-from milpbn.solving import reductions, report, selection, trials
+from milpbn.solving import chain, reductions, report, selection
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
@@ -66,8 +66,8 @@ def test_the_seconds_of_a_trial_hold_where_there_is_no_time_limit(monkeypatch):
         asked.append(job.options.time_limit)
         return run(job)
 
-    run = trials.run
-    monkeypatch.setattr(trials, "run", record)
+    run = chain.run
+    monkeypatch.setattr(chain, "run", record)
     options = Options(threads=1, verbose=False)
     choose(
         Question(random_data(3, n_samples=40), milpbn.Score()), options, Grid((0.9,), (1,)), trial_seconds=7.5
@@ -183,15 +183,15 @@ def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
 
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
     made = []
-    real = trials.Tally.add
+    real = chain.Tally.add
 
     def interrupt_after_three(self, result, *others):
-        real(self, result, *others)
-        made.append(result)
         if len(made) == 3:
             raise KeyboardInterrupt
+        real(self, result, *others)
+        made.append(result)
 
-    monkeypatch.setattr(trials.Tally, "add", interrupt_after_three)
+    monkeypatch.setattr(chain.Tally, "add", interrupt_after_three)
     result = solve_selected(random_data(6, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
     assert result.selection.interrupted
     assert result.structure is not None
@@ -223,7 +223,7 @@ def test_cuts_are_learnt_on_the_training_rows_of_each_split():
     "option", [{"warm_start": False}, {"solver_options": {"presolve": "off"}}, {"log": "l"}]
 )
 def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, monkeypatch):
-    monkeypatch.setattr(trials, "run", None)  # no trial
+    monkeypatch.setattr(chain, "run", None)  # no trial
     with pytest.raises(InputError, match="native"):
         select(random_data(1), milpbn.Score(), **option)
 

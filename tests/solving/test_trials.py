@@ -22,13 +22,14 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import reductions
+from milpbn.solving.chain import Chains
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
 from milpbn.solving.question import Question
 from milpbn.solving.selection import choose, maximise_selected
 from milpbn.solving.tally import Sums, Tally
-from milpbn.solving.trials import FEWEST, Trials, survivors, trials_left
+from milpbn.solving.trials import FEWEST, survivors, trials_left
 from milpbn.trials.parts import validation_splits
 
 QUIET = Options(threads=1, verbose=False)
@@ -165,14 +166,16 @@ def test_a_selection_that_the_time_limit_ends_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     data = random_data(13, n_features=4, n_samples=60)
-    real = Trials._problem
+    real = Chains._problem
+    built = []
 
-    def late(self: Trials, k: int, train: Any) -> Any:
-        if sum(tally.splits for tally in self.tallies.values()) == 2:
+    def late(self: Chains, *arguments: Any) -> Any:
+        built.append(1)
+        if len(built) == 2:
             raise NoIncumbentError("The time is over.")
-        return real(self, k, train)
+        return real(self, *arguments)
 
-    monkeypatch.setattr(Trials, "_problem", late)
+    monkeypatch.setattr(Chains, "_problem", late)
     result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
     assert result.selection.timed_out
     assert not result.selection.interrupted

@@ -1,0 +1,215 @@
+"""Calls on Dask workers, which the harness uses for cells: they lose nothing if workers die.
+
+A worker gets the function, with the data that belong to it, once, and then only items. Data that are scattered would be
+gone for ever with the workers that hold them.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, cast
+
+from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
+
+from milpbn.distributed.clusters import START_SECONDS, check_cluster, connected
+from milpbn.errors import MilpbnWarning, SolverError, warn
+from milpbn.trials.executors import POLL_SECONDS, Inline, queue
+from milpbn.util import interrupts
+from milpbn.util.threads import library_threads, threads_used
+
+#: Calls that a thread of a worker has at a time: one that runs, and one that waits, so that it never waits itself.
+CALLS = 2
+#: Seconds between two looks at the list of workers, and after which a cluster without any is named.
+COUNT_SECONDS, ALONE_SECONDS = 1.0, 5.0
+#: How often a call is sent whose workers died; Dask tries it on four workers each time.
+SENT = 2
+#: How often the function is sent to the workers, if one of them dies meanwhile.
+REGISTERED = 5
+
+
+class CallPlugin(WorkerPlugin):
+    """The function that a worker calls for every item; Dask sets it up on workers that start later, too.
+
+    `call` is the function, pickled with one that is called before its first call, or with None. So many calls are
+    `running`.
+    """
+
+    def __init__(self, name: str, call: bytes) -> None:
+        self.name, self._pickled, self.running = name, call, 0
+
+    def setup(self, worker: Worker) -> None:
+        """Let calls start processes of their own, which Dask's nannies forbid by default."""
+        multiprocessing.current_process().daemon = False
+
+    @cached_property
+    def _function(self) -> Callable[[Any], Any]:
+        call, prepare = pickle.loads(self._pickled)
+        if prepare is not None:
+            prepare()
+        return cast(Callable[[Any], Any], call)
+
+    def call(self, item: Any) -> Any:
+        """Call the function, with one thread; return None if told to stop, as all calls of this process are."""
+        with threads_used(1), library_threads(1), interrupts.deferred():
+            self.running += 1
+            try:
+                return self._function(item)
+            except KeyboardInterrupt:  # would end the worker
+                return None
+            finally:
+                self.running -= 1
+
+
+def call_kept(name: str, item: Any) -> Any:
+    """Call the function with an item, on a worker."""
+    return cast(CallPlugin, get_worker().plugins[name]).call(item)
+
+
+async def stop_calls(name: str, dask_worker: Worker) -> None:
+    """Tell the call that runs on a worker to stop; not on one with several threads, where others may run, too."""
+    plugin = cast(CallPlugin | None, dask_worker.plugins.get(name))
+    if plugin is not None and plugin.running and dask_worker.state.nthreads == 1:
+        interrupts.note()
+
+
+@contextmanager
+def workers_of(
+    dask: object, workers: int | None = None, prepare: Callable[[], object] | None = None
+) -> Iterator[DaskWorkers]:
+    """Yield the workers of a cluster (address or file of its scheduler, or a client, which stays open), or new ones."""
+    if not isinstance(dask, str):
+        check_cluster(dask)
+    with connected(workers, dask) as client:
+        if workers is not None:
+            try:
+                client.wait_for_workers(1, timeout=START_SECONDS)
+            except TimeoutError:
+                raise SolverError(f"No worker started within {START_SECONDS} seconds.") from None
+        yield DaskWorkers(client, prepare)
+
+
+@dataclass(frozen=True)
+class DaskWorkers(Inline):
+    """Calls on the workers of a Dask cluster, as many as it has at any time, each with one thread.
+
+    A worker that dies loses only its calls, which others repeat. A stop also reaches the calls that run then, and their
+    results are not used. Each worker calls the function `prepare` before its first call.
+    """
+
+    in_turn: ClassVar[bool] = False
+    client: Client
+    prepare: Callable[[], object] | None = None
+
+    @property
+    def dask(self) -> Client:
+        """The client."""
+        return self.client
+
+    @property
+    def places(self) -> int:
+        """Number of threads of all workers; SolverError if the scheduler is gone."""
+        try:
+            known = self.client.scheduler_info(n_workers=-1)["workers"]
+        except OSError as error:
+            raise _lost(error) from error
+        return sum(worker["nthreads"] for worker in known.values())
+
+    def run(
+        self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Do the same as `Inline`; SolverError if many workers in turn died of one call, or the scheduler is gone."""
+        waiting = queue(items)
+        if not waiting or stopping():
+            return
+        name = f"milpbn-calls-{uuid.uuid4().hex}"
+        calls: dict[Future, tuple[Any, int]] = {}
+        try:
+            self._register(CallPlugin(name, pickle.dumps((call, self.prepare))))
+            yield from self._run(name, waiting, calls, stopping)
+        finally:
+            if self.client.status == "running":
+                with suppress(OSError):  # the scheduler may be lost at any moment
+                    self.client.cancel(list(calls))
+                    if calls:
+                        self.client.run(stop_calls, name, wait=False, on_error="ignore")
+                    self.client.unregister_worker_plugin(name)
+
+    def _register(self, plugin: CallPlugin) -> None:
+        for left in reversed(range(REGISTERED)):
+            try:
+                self.client.register_plugin(plugin, name=plugin.name)
+                return
+            except OSError as error:  # a worker died meanwhile
+                if not left or self.client.status != "running":
+                    raise _lost(error) from error
+
+    def _run(
+        self,
+        name: str,
+        waiting: deque[Any],
+        calls: dict[Future, tuple[Any, int]],
+        stopping: Callable[[], bool],
+    ) -> Iterator[tuple[Any, Any]]:
+        """Send items as workers have room for them, and yield what comes back.
+
+        `calls` has the items that are sent, and how often their workers have died.
+        """
+        done = as_completed(with_results=True, raise_errors=False, loop=self.client.loop)
+        room, counted, alone, told = 0, float("-inf"), time.monotonic(), False
+
+        def send(item: Any, died: int = 0) -> None:
+            future = self.client.submit(call_kept, name, item, pure=False)
+            calls[future] = item, died
+            done.add(future)
+
+        while (waiting or calls) and not stopping():
+            if self.client.status != "running":
+                raise _lost("its connection is closed")
+            if time.monotonic() > counted + COUNT_SECONDS:
+                threads, counted = self.places, time.monotonic()
+                room = CALLS * max(1, threads)
+                alone = counted if threads else alone
+                if counted > alone + ALONE_SECONDS and not told:
+                    warn("The Dask cluster has no workers; waiting for the first of them.", MilpbnWarning)
+                    told = True
+            while waiting and len(calls) < room:
+                send(waiting.popleft())
+            batch = done.next_batch(block=False)
+            if not batch:
+                time.sleep(POLL_SECONDS)
+            for future, result in batch:
+                item, died = calls.pop(future)
+                if future.status == "finished":
+                    yield item, result
+                    continue
+                error = result[1] if isinstance(result, tuple) else result
+                if not isinstance(error, KilledWorker) or died + 1 == SENT:
+                    raise _error_of(error, item)
+                send(item, died + 1)
+
+
+def _error_of(error: object, item: object) -> BaseException:
+    """Return the error of a call that failed, in words if it is the cluster's."""
+    if isinstance(error, KilledWorker):
+        return SolverError(
+            f"Dask workers ended one after the other in the same piece of work ({item}), most likely because memory "
+            "ran out; give the workers more memory. What is finished is kept."
+        )
+    if isinstance(error, CancelledError) or not isinstance(error, BaseException):
+        return _lost(error)
+    return error
+
+
+def _lost(why: object) -> SolverError:
+    return SolverError(
+        f"The Dask scheduler is lost ({why}); start it again and repeat the command. What is finished is kept."
+    )
