@@ -177,12 +177,7 @@ def compute(plan: Plan, store: KeptCells, options: argparse.Namespace) -> None:
             print(f"failed: {task.cell}: {reason}")
         print(json.dumps({"missing": len(waiting), "failed": len(failed)}))
         return
-    how = {
-        "n_jobs": options.n_jobs,
-        "dask": options.dask,
-        "threads": options.threads,
-        "retry_failed": options.retry_failed,
-    }
+    how = {name: getattr(options, name) for name in ("n_jobs", "dask", "threads", "retry_failed")}
     for line in compute_study(plan, store, options.output, **how):
         print(line, flush=True)
     for task, reason in failed:
