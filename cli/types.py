@@ -222,7 +222,7 @@ def word(name: str, *known: str) -> Parsed[str]:
 
 
 #: The shell completes the backends with names of their own, without importing them.
-BACKEND = word("name", "auto", "native", "highs", "cbc", "cpsat", "scip")
+BACKEND = word("name", "auto", "native", "branch-and-cut", "highs", "cbc", "cpsat", "scip")
 NUMBER = Parsed("number", parse_number)
 COUNT = Parsed("integer", parse_count)
 NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number), completion.words("cv"))

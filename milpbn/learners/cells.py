@@ -27,7 +27,7 @@ class Learnt(NamedTuple):
     failed: bool = False
 
 
-class PartRows:
+class SplitRows:
     """Training and test rows of each part.
 
     `rows_of` returns those of one of `count` parts by its number; test rows may be None. It must be possible to pickle

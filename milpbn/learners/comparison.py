@@ -21,7 +21,7 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor, solver_limits
-from milpbn.learners.cells import LearnerCell, Learnt, PartRows, in_order
+from milpbn.learners.cells import LearnerCell, Learnt, SplitRows, in_order
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
 from milpbn.learners.finished import FinishedParts, FinishedRows
@@ -215,13 +215,13 @@ def compare_each(
     where: Inline = INLINE,
 ) -> Iterator[ComparisonRow]:
     """Run learners on one split, and yield the figures of each in their order; see `compare_parts`."""
-    parts = PartRows(1, [(train, test)].__getitem__)
+    parts = SplitRows(1, [(train, test)].__getitem__)
     for _, row in compare_parts(parts, contest, finished=finished, where=where):
         yield row
 
 
 def compare_parts(
-    parts: PartRows,
+    parts: SplitRows,
     contest: Contest,
     *,
     finished: FinishedRows | None = None,
@@ -289,7 +289,7 @@ class Learning:
     """
 
     contest: Contest
-    parts: PartRows
+    parts: SplitRows
     kept: FinishedParts | None = None
 
     def learn(self, cell: LearnerCell) -> Learnt:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.cells import LearnerCell, Learnt, PartRows
+from milpbn.learners.cells import LearnerCell, Learnt, SplitRows
 from milpbn.learners.figures import ComparisonRow
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.structure import Structure
@@ -96,7 +96,7 @@ class FinishedRows:
         except (InputError, KeyError, TypeError, ValueError):
             raise incomplete(path) from None
 
-    def on(self, parts: PartRows, control: Control = Control()) -> FinishedParts:
+    def on(self, parts: SplitRows, control: Control = Control()) -> FinishedParts:
         """Return the finished rows of some parts; the control reports which they are."""
         return FinishedParts(self, parts, control)
 
@@ -126,7 +126,7 @@ class FinishedRows:
 class FinishedParts:
     """The rows of all parts: a store (`milpbn.trials.runner`) of what learners found."""
 
-    def __init__(self, rows: FinishedRows, parts: PartRows, control: Control) -> None:
+    def __init__(self, rows: FinishedRows, parts: SplitRows, control: Control) -> None:
         self._rows, self._parts, self._control = rows, parts, control
         self._names: dict[int, str] = {}
 

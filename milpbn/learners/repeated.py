@@ -17,7 +17,7 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
-from milpbn.learners.cells import PartRows
+from milpbn.learners.cells import SplitRows
 from milpbn.learners.comparison import compare_parts, last, without_rows, workers_for
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow
@@ -106,7 +106,7 @@ def compare_over_folds(
     about = contest.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
     finished = FinishedRows(checkpoint, about, resume=resume)
     with workers_for(contest, dask) as where:
-        parts = PartRows(len(splits), partial(_fold, source, splits))
+        parts = SplitRows(len(splits), partial(_fold, source, splits))
         rows = compare_parts(parts, contest, finished=finished, where=where)
         return last(found, _means(whole, splits, contest, parts, rows, found), output)
 
@@ -122,7 +122,7 @@ def _means(
     whole: Dataset,
     splits: Sequence[Split],
     contest: Contest,
-    parts: PartRows,
+    parts: SplitRows,
     listed: Iterator[tuple[int, ComparisonRow]],
     found: Comparison,
 ) -> Iterator[Comparison]:

@@ -17,7 +17,7 @@ from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners import comparison
 from milpbn.learners.base import Control
-from milpbn.learners.cells import Learnt, PartRows
+from milpbn.learners.cells import Learnt, SplitRows
 from milpbn.learners.comparison import compare, training_and_test_rows
 from milpbn.learners.contestants import Contest
 from milpbn.learners.figures import Comparison
@@ -158,7 +158,7 @@ def test_rows_with_and_without_probabilities_are_kept(split: tuple[Dataset, Data
     rows = compare(train, test, ("naive-bayes", "tan"), control=Stop().control()).rows
     judged = rows[1].judged
     assert judged is not None
-    parts, other = (PartRows(1, [rows].__getitem__) for rows in ((train, test), (test, train)))
+    parts, other = (SplitRows(1, [rows].__getitem__) for rows in ((train, test), (test, train)))
     assert FinishedRows(None, about).on(parts).get((0, "tan")) is None
     plain = replace(
         rows[1], judged=replace(judged, log_losses=None, squared_errors=None), log_loss=None, brier=None
@@ -296,7 +296,7 @@ def test_without_the_checkpoint_a_comparison_begins_anew(
     split: tuple[Dataset, Dataset], tmp_path: Path
 ) -> None:
     path = tmp_path / "[state].npz"
-    state = FinishedRows(path, ABOUT).on(PartRows(1, [split].__getitem__)).unfinished((0, "sm"))
+    state = FinishedRows(path, ABOUT).on(SplitRows(1, [split].__getitem__)).unfinished((0, "sm"))
     assert state is not None
     state.write_text("of an earlier comparison")
     FinishedRows(path, ABOUT)
@@ -309,7 +309,7 @@ def test_without_the_checkpoint_a_comparison_begins_anew(
 def test_a_damaged_state_is_named_and_dropped(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
     about = Contest(("tan",), control=Stop().control()).described(f"{split[0].sha256} {split[1].sha256}")
-    state = FinishedRows(path, about).on(PartRows(1, [split].__getitem__)).unfinished((0, "tan"))
+    state = FinishedRows(path, about).on(SplitRows(1, [split].__getitem__)).unfinished((0, "tan"))
     assert state is not None
     state.write_text("damaged")
     [row] = compare(*split, ("tan",), control=Stop().control(), checkpoint=path).rows

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.ascent import first_clusters, members_of, unplaceable
 from milpbn.engine.parent_sets.blocks import violated_blocks
-from milpbn.engine.parent_sets.climbing import LEAST_GAIN, Climber, greedy_order
+from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderSearch, greedy_order
 from milpbn.engine.parent_sets.clusters import Support, violated_clusters
-from milpbn.engine.parent_sets.relaxation import Relaxation
+from milpbn.engine.parent_sets.relaxation import RestrictedProgram
 from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
 from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.util.budget import Budget
@@ -42,7 +42,7 @@ POOL = 20_000
 FIRST_PERTURBATIONS, PERTURBATIONS = 4000, 400
 
 
-class Pool:
+class RowPool:
     """All rows found so far, for points of later nodes."""
 
     def __init__(self, n_variables: int) -> None:
@@ -72,7 +72,7 @@ class Cutting:
     ----------
     sets : ParentSets
         The parent sets.
-    climber : Climber
+    climber : OrderSearch
         Finds structures, which may break the limits.
     limits : list of Row
         Limits of children.
@@ -104,7 +104,7 @@ class Cutting:
     def __init__(
         self,
         sets: ParentSets,
-        climber: Climber,
+        climber: OrderSearch,
         limits: list[Row],
         found: Callable[[NDArray[np.int64]], bool],
         margin: float,
@@ -121,8 +121,8 @@ class Cutting:
         self.allowed = np.ones(sets.n_sets, dtype=bool)
         self.bound, self.cost = 0.0, math.inf
         self.best: NDArray[np.int64] | None = None
-        self.relaxation = Relaxation(sets)
-        self.pool = Pool(sets.n_variables)
+        self.relaxation = RestrictedProgram(sets)
+        self.pool = RowPool(sets.n_variables)
         self.rounds = 0
         if climber.cost < math.inf:
             self.offer(climber.choice())

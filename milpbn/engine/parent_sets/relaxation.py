@@ -26,7 +26,7 @@ DUAL_TOLERANCE = 1e-9
 PENALTY = 1.0
 
 
-class Relaxation:
+class RestrictedProgram:
     """Minimise the cost of the parent sets in it, one per variable, under its rows.
 
     Parameters

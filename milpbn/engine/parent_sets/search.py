@@ -37,7 +37,7 @@ ALL_COLUMNS, SOME_COLUMNS = 3000, 1500
 
 
 @dataclass(eq=False)
-class Node:
+class SearchNode:
     """A subproblem: allowed parent sets, an order relation, and a lower bound on the costs of its structures.
 
     Attributes
@@ -60,7 +60,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Decision:
+class ArcDecision:
     """An arc j -> i, or with `order` that j comes before i; the second child has the opposite."""
 
     i: int
@@ -94,8 +94,8 @@ class Search:
         self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
         self._tolerance, self._told = tolerance, told
         self.nodes, self.finished = 0, False
-        self._open: list[tuple[float, int, Node]] = []
-        self._current: Node | None = None
+        self._open: list[tuple[float, int, SearchNode]] = []
+        self._current: SearchNode | None = None
         self._count = 0
         #: The smallest bound of a node that was given up although its bound does not prove that it can be pruned.
         self._left = np.inf
@@ -114,7 +114,7 @@ class Search:
         before = np.zeros((n, self.sets.masks.shape[1]), dtype=np.uint64)
         allowed = cutting.allowed.copy()
         if propagate(self.sets, allowed, before):
-            self._current = Node(cutting.bound, np.packbits(allowed), before)
+            self._current = SearchNode(cutting.bound, np.packbits(allowed), before)
         while True:
             if cutting.budget.over():
                 return
@@ -154,10 +154,10 @@ class Search:
             return True
         return False
 
-    def _allowed(self, node: Node) -> NDArray[np.bool_]:
+    def _allowed(self, node: SearchNode) -> NDArray[np.bool_]:
         return np.unpackbits(node.allowed, count=self.sets.n_sets).astype(bool) & self.cutting.allowed
 
-    def _bounded(self, node: Node) -> bool:
+    def _bounded(self, node: SearchNode) -> bool:
         """Bound a node by rounds of columns and rows; return whether it has to be branched on."""
         cutting, relaxation = self.cutting, self.relaxation
         allowed = self._allowed(node)
@@ -218,7 +218,7 @@ class Search:
         node.allowed = np.packbits(allowed)
         return True
 
-    def _candidates(self, point: Support) -> list[Decision]:
+    def _candidates(self, point: Support) -> list[ArcDecision]:
         """Return the decisions on fractional arcs and orders, the most fractional first."""
         arcs = arc_weights(point)
         # The share of an arc that an integral point would have to change; orders count twice.
@@ -228,9 +228,9 @@ class Search:
         usable = np.concatenate([single.ravel() > 1e-4, both.ravel() > 0.05])
         n = len(arcs)
         best = [k for k in np.argsort(-scores, kind="stable")[: 4 * CANDIDATES].tolist() if usable[k]]
-        return [Decision(k % (n * n) // n, k % n, k >= n * n) for k in best[:CANDIDATES]]
+        return [ArcDecision(k % (n * n) // n, k % n, k >= n * n) for k in best[:CANDIDATES]]
 
-    def _child(self, node: Node, decision: Decision, first: bool) -> Node | None:
+    def _child(self, node: SearchNode, decision: ArcDecision, first: bool) -> SearchNode | None:
         """Return a child of a node, None if it has no structure."""
         sets, i, j = self.sets, decision.i, decision.j
         allowed, before = self._allowed(node), node.before.copy()
@@ -243,9 +243,9 @@ class Search:
             allowed[block] &= contains if first else ~contains
         if not propagate(sets, allowed, before):
             return None
-        return Node(node.bound, np.packbits(allowed), before, node.depth + 1)
+        return SearchNode(node.bound, np.packbits(allowed), before, node.depth + 1)
 
-    def _branch(self, node: Node) -> Node | None:
+    def _branch(self, node: SearchNode) -> SearchNode | None:
         """Branch on the best candidate; store one child, and return the other one to go on with."""
         relaxation, cutting = self.relaxation, self.cutting
         relaxation.allow(self._allowed(node))
@@ -254,9 +254,9 @@ class Search:
             return None
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
-        best: tuple[float, list[tuple[float, Node]]] | None = None
+        best: tuple[float, list[tuple[float, SearchNode]]] | None = None
         for decision in self._candidates(relaxation.support()):
-            children: list[tuple[float, Node]] = []
+            children: list[tuple[float, SearchNode]] = []
             gains = []
             for first in (True, False):
                 child = self._child(node, decision, first)
@@ -282,7 +282,7 @@ class Search:
             heapq.heappush(self._open, (other.bound, self._count, other))
         return children[0][1] if children else None
 
-    def _probe(self, child: Node, basis: Any, start: float, gap: float) -> float:
+    def _probe(self, child: SearchNode, basis: Any, start: float, gap: float) -> float:
         """Take some simplex iterations in a child, note its bound, and return how much its optimum grows at least."""
         relaxation = self.relaxation
         allowed = self._allowed(child)

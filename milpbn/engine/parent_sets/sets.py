@@ -51,7 +51,7 @@ class ParentSets(NamedTuple):
         return len(self.child)
 
 
-class Listed(NamedTuple):
+class ListedSets(NamedTuple):
     """Parent sets of a search, and how they are numbered in the problem.
 
     Attributes
@@ -69,7 +69,7 @@ class Listed(NamedTuple):
     best: float
 
 
-def list_sets(candidates: Candidates, terms: NDArray[np.float64], *, dominated: bool = False) -> Listed:
+def list_sets(candidates: Candidates, terms: NDArray[np.float64], *, dominated: bool = False) -> ListedSets:
     """Return the candidates with the terms of a score, shape (P,), in nats.
 
     Without `dominated` ones: a parent set with a subset among the candidates whose term is no smaller is in no better
@@ -87,7 +87,7 @@ def list_sets(candidates: Candidates, terms: NDArray[np.float64], *, dominated: 
     if not dominated:
         kept = undominated(sets.offsets, sets.masks)
         index, sets = index[kept], selected(sets, kept)
-    return Listed(sets, index, math.fsum(largest))
+    return ListedSets(sets, index, math.fsum(largest))
 
 
 def selected(sets: ParentSets, kept: NDArray[np.bool_]) -> ParentSets:

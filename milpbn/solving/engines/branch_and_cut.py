@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.events import Events
-from milpbn.engine.parent_sets.climbing import Climber, greedy_order
+from milpbn.engine.parent_sets.climbing import OrderSearch, greedy_order
 from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.search import Search
-from milpbn.engine.parent_sets.sets import Listed, list_sets
+from milpbn.engine.parent_sets.sets import ListedSets, list_sets
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
@@ -35,22 +35,24 @@ class BranchAndCutEngine(Engine):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a sum of local terms; see `Engine.run`."""
         stages.enter("branch and cut")
-        run = _Run(problem, settings, events)
+        run = _Maximisation(problem, settings, events)
         return run.search(start.structure)
 
 
-class _Run:
+class _Maximisation:
     """One search: costs of the parent sets on one side, scores and structures on the other."""
 
     def __init__(self, problem: Problem, settings: Settings, events: Events) -> None:
         self.problem, self.settings, self.events = problem, settings, events
-        self.listed: Listed = list_sets(problem.candidates, problem.linear + CAREFUL * problem.linear_error)
+        self.listed: ListedSets = list_sets(
+            problem.candidates, problem.linear + CAREFUL * problem.linear_error
+        )
 
     def search(self, known: Structure | None) -> Outcome:
         """Search from a structure or without one."""
         problem, events, settings = self.problem, self.events, self.settings
         sets, budget = self.listed.sets, events.budget
-        climber = Climber(sets, settings.seed)
+        climber = OrderSearch(sets, settings.seed)
         climber.start(greedy_order(sets, np.ones(sets.n_sets)))
         climber.perturb(FIRST_PERTURBATIONS, budget)
         limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
