@@ -27,7 +27,7 @@ VERBS = (
         "evaluate",
         "query",
     ),
-    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "reproduce"),
+    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "library", "reproduce"),
     *("data", "instances", "backends"),
     "compile_",
 )

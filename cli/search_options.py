@@ -97,8 +97,8 @@ search_options = option_group(
     "Search",
     "search",
     *of_search(
-        *("backend", "acyclicity", "time_limit", "gap_rel", "gap_abs", "threads", "workers", "dask"),
-        *("random_state", "start"),
+        *("backend", "acyclicity", "time_limit", "gap_rel", "gap_abs", "gap_se"),
+        *("threads", "workers", "dask", "random_state", "start"),
     ),
     *of_search("warm_start", "root_bound", "reduce", "merge", "n_best"),
     SUBSET,

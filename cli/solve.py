@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table
     from milpbn.problem.constraints import Constraints
+    from milpbn.solving.options import Options
 
 
 select_options = option_group(
@@ -161,10 +162,10 @@ def solve(
                 result = maximise_selected(question, how, grid, started=began)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
-    return _finish(result, classifier, failure)
+    return _finish(result, how, classifier, failure)
 
 
-def _finish(result: Result, classifier: str | None, failure: MilpbnError | None) -> int:
+def _finish(result: Result, how: Options, classifier: str | None, failure: MilpbnError | None) -> int:
     """Save the classifier, print the closing block, and return the exit code, or raise what has failed before."""
     from milpbn.network import save_classifier
     from milpbn.util import interrupts
@@ -175,7 +176,7 @@ def _finish(result: Result, classifier: str | None, failure: MilpbnError | None)
                 save_classifier(result.classifier, classifier)
             except InputError as error:
                 failure = failure or error
-        code = show_result(result)
+        code = show_result(result, how)
     if failure is not None:
         raise failure
     return code

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table, Variable
     from milpbn.learners.base import Control
+    from milpbn.solving.options import Options
 
 
 def started() -> float:
@@ -97,11 +98,11 @@ def say_notes(notes: Iterable[str], *, quiet: bool = False) -> None:
         say(note, err=True)
 
 
-def show_result(result: Result) -> int:
-    """Print the closing block, and on stderr an error if there is no structure; return the exit code."""
+def show_result(result: Result, options: Options | None = None) -> int:
+    """Print the closing block of a search with these options, and if it has no structure an error; return the code."""
     from milpbn.solving.progress import closing_block
 
-    say(closing_block(result))
+    say(closing_block(result, options=options))
     if result.structure is None:
         say(f"Error: {no_structure(result)}", err=True)
     return exit_code(result)

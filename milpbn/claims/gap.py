@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from milpbn.util.budget import Limit
 
 #: A structure is proved optimal when b - z is at most this many nats, or what a proof can reach (`tolerance_of`).
 OPTIMALITY = 1e-6
@@ -88,6 +91,36 @@ class Gap:
             return absolute / abs(denominator) if abs(denominator) > 1e-9 else None
 
         return cls(absolute, ratio(bound), ratio(objective))
+
+
+class Target(NamedTuple):
+    """The gaps at which a search may stop before a proof; 0 asks for a proof.
+
+    They are relative to the bound, in nats, and in standard errors of the score. None stands for an unknown error.
+    """
+
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    gap_se: float = 0.0
+
+    def reached(self, objective: float, bound: float, standard_error: float | None) -> Limit | None:
+        """Return the limit at which a search with these numbers stops, or None."""
+        gap = Gap.between(objective, bound)
+        assert gap.absolute is not None
+        relative = math.inf if gap.relative_to_bound is None else gap.relative_to_bound
+        if gap.absolute <= self.gap_abs or relative <= self.gap_rel:
+            return Limit.GAP
+        return Limit.GAP_SE if gap.absolute <= self.gap_se * (standard_error or 0.0) else None
+
+    def relative(self, objective: float | None, standard_error: float | None) -> float:
+        """Return the largest gap relative to the bound at which a search with this positive score stops; 0 for none."""
+        nats = max(self.gap_abs, self.gap_se * (standard_error or 0.0))
+        share = 0.0 if objective is None or objective <= 0 else nats / (objective + nats)
+        return max(self.gap_rel, share)
+
+
+#: Nothing but a proof ends the search.
+PROOF = Target()
 
 
 def integral_of(trace: Iterable[tuple[float, float | None, float | None]], end: float) -> float:

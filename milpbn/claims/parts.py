@@ -147,12 +147,12 @@ def read_pair(f: Fields) -> tuple[float | None, float | None]:
     gap.known(GAPS)
     for key, value in vars(Gap.between(objective, bound)).items():
         stated = gap.number(key, 0.0, optional=True)
-        if not _same(stated, value):
+        if not same_number(stated, value):
             raise f.contradiction(f"the gap ({key}: {stated!r}) is not that of score and bound ({value!r})")
     return objective, bound
 
 
-def _same(a: float | None, b: float | None) -> bool:
+def same_number(a: float | None, b: float | None) -> bool:
     """Whether two numbers are the same up to `SAME_NUMBER`; None equals only None."""
     return a is b if a is None or b is None else math.isclose(a, b, rel_tol=SAME_NUMBER, abs_tol=0.0)
 

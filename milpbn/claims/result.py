@@ -73,6 +73,9 @@ class Result:
     tolerance : float or None
         The largest b - z in nats that counts as proved, for what was searched (`searched`). None in files of earlier
         versions, where it was relative to the score.
+    standard_error : float or None
+        What another sample of the same size changes the score of the structure by, as a standard deviation in nats, for
+        what was searched (`searched`); see `milpbn.problem.rescore.standard_error`. None for a score that has none.
     bound_source : BoundSource
         Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo
@@ -126,6 +129,7 @@ class Result:
     objective: float | None = None
     bound: float | None = None
     tolerance: NotNegative | None = None
+    standard_error: NotNegative | None = None
     bound_source: BoundSource = BoundSource.SOLVER
     backend: BackendInfo
     seconds: Seconds = field(default_factory=Seconds)
@@ -147,7 +151,7 @@ class Result:
         default_factory=lambda: None, repr=False, compare=False
     )
     #: Attributes that files of earlier versions lack.
-    LATER: ClassVar = ("tolerance", "run", "nodes", "notes", *CLAIMS)
+    LATER: ClassVar = ("tolerance", "standard_error", "run", "nodes", "notes", *CLAIMS)
 
     def __repr__(self) -> str:
         gap = self.gap.absolute
@@ -185,6 +189,12 @@ class Result:
     def gap(self) -> Gap:
         """All gaps between objective and bound."""
         return Gap.between(self.objective, self.bound)
+
+    @property
+    def gap_se(self) -> float | None:
+        """The gap of what was searched in standard errors of the score; None if one of the two is unknown or 0."""
+        gap = self.searched.gap.absolute
+        return None if gap is None or not self.standard_error else _number(gap / self.standard_error)
 
     @property
     def optimal(self) -> bool:
@@ -231,6 +241,8 @@ class Result:
             "bound": _number(self.bound),
             "tolerance": _number(self.tolerance),
             "gap": {key: _number(value) for key, value in vars(self.gap).items()},
+            "standard_error": _number(self.standard_error),
+            "gap_se": self.gap_se,
             "structure": None if self.structure is None else self.structure.to_mapping(),
             "class": None if self.structure is None else self.structure.names[-1],
             "backend": vars(self.backend),

@@ -83,8 +83,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         time ends before there is a structure, the model has no arcs but those that the constraints require.
     memory_limit : int or None, default=None
         Bytes of memory for the process and its child processes; see `milpbn.solving.options.Options`.
-    gap_rel, gap_abs : float, default=0.0
-        Stop when the gap is at most this, relative to the bound or in nats.
+    gap_rel, gap_abs, gap_se : float, default=0.0
+        Stop when the gap is at most this, relative to the bound, in nats, or in standard errors of the score, which is
+        what another sample of the same size changes.
     backend : str, default="auto"
         ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
     acyclicity : {"order", "cluster"}, default="order"
@@ -129,8 +130,8 @@ interrupted
     optimal_ : bool
         Whether the structure is proved best.
     stop_reason_ : str
-        ``optimal``, or what stopped the search: ``time``, ``gap``, ``user``, ``node`` or ``memory``; ``feasible`` if a
-        solver ended by itself within its tolerances.
+        ``optimal``, or what stopped the search: ``time``, ``gap``, ``gap-se``, ``user``, ``node`` or ``memory``;
+        ``feasible`` if a solver ended by itself within its tolerances.
     trace_ : float64 array, shape (T, 3)
         Seconds, incumbent and bound at every change; NaN where unknown.
     result_ : Result
@@ -172,6 +173,7 @@ interrupted
     memory_limit: int | None = None
     gap_rel: float = 0.0
     gap_abs: float = 0.0
+    gap_se: float = 0.0
     backend: str = "auto"
     acyclicity: str = "order"
     start: Structure | None = None
@@ -298,7 +300,7 @@ interrupted
             said = "No arc joins the class: every row gets the same class."
             warn(f"{said} Another objective, or a larger p, may use the features.", MilpbnWarning)
         searched = result.searched
-        if searched.optimal or result.limit is Limit.GAP:
+        if searched.optimal or result.limit in (Limit.GAP, Limit.GAP_SE):
             return
         gap = result.searched.gap
         known = "no bound is known"
@@ -309,7 +311,7 @@ interrupted
         how = "ended within the solver's tolerances" if result.limit is None else result.limit.words
         warn(
             f"The search {how} before it proved the structure best; {known}. Allow more time with time_limit, or "
-            "accept a gap with gap_rel or gap_abs.",
+            "accept a gap with gap_rel, gap_abs or gap_se.",
             ConvergenceWarning,
         )
 

@@ -21,7 +21,7 @@ from milpbn.problem.counts import n_parameters, require_units
 from milpbn.problem.forecast import ParentSets, require_fit
 from milpbn.problem.gate import objection
 from milpbn.problem.margins import MarginRows, margin_rows
-from milpbn.problem.rescore import rescored
+from milpbn.problem.rescore import rescored, standard_error
 from milpbn.problem.rounding import linear_error, score_error
 from milpbn.problem.scores.aicc import AiccCurve
 from milpbn.problem.scores.base import ScoreKind
@@ -141,6 +141,10 @@ class Problem:
     def rescored(self, structure: Structure) -> tuple[float, float]:
         """Return the score of a structure, computed from the data, and a bound on its rounding error."""
         return rescored(self.data, structure, self.score, self.rules, self.sample_weights)
+
+    def standard_error(self, structure: Structure) -> float | None:
+        """Return the standard error of a structure's score (see `milpbn.problem.rescore.standard_error`)."""
+        return standard_error(self.data, structure, self.score, self.sample_weights)
 
     def objection(self, structure: Structure) -> str | None:
         """Return how a structure's arcs violate limits or constraints (see `milpbn.problem.gate`), or None."""

@@ -158,6 +158,27 @@ def _samples_part(
     return math.fsum(weights * values), math.fsum(weights * (errors + 16 * EPS * np.abs(values)))
 
 
+def standard_error(
+    data: Dataset,
+    structure: Structure,
+    score: Score,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> float | None:
+    """Return what another sample of the same size changes a structure's score by, as a standard deviation in nats.
+
+    It is sqrt(sum_m w_m (f_m - mean)^2) of the samples' parts f_m of the score, whose parameters count as given. None
+    for a score that is no sum over the samples, or has a likelihood, whose terms are of families.
+    """
+    if not score.kind.sums_samples or score.kind.local_weights(data.total_weight)[0]:
+        return None
+    weights = data.weights if sample_weights is None else sample_weights
+    values, _ = score.kind.sample_values(*_joints(data, structure, score), 0.0)
+    if not np.isfinite(values).all():
+        return None
+    centred = values - math.fsum(weights * values) / math.fsum(weights)
+    return math.sqrt(math.fsum(weights * centred**2))
+
+
 def rescore(
     data: Dataset,
     structure: Structure,

@@ -54,6 +54,11 @@ def meaning_of_gap(result: Result) -> list[str]:
             f"Here the gap is {gap.absolute:.6g} nats. A longer run can only lower the bound and raise the incumbent, "
             "so that the true distance is between 0 and this gap; the network may well be optimal already."
         )
+    if result.gap_se is not None and not searched.optimal:
+        lines.append(
+            "Another sample of the same size would change the score of this network by about "
+            f"{result.standard_error:.4g} nats, one standard error; the gap is {result.gap_se:.3g} of these."
+        )
     if result.among:
         lines.append(
             f"Bound, gap and optimum are only about {result.among}. Others may score more; a search with --parent-sets "

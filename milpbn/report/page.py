@@ -136,6 +136,7 @@ def _answer(result: Result) -> str:
         ("bound on every score (nats)", _nats(searched.bound)),
         ("gap (nats)", _nats(searched.gap.absolute)),
         ("gap relative to the bound", show_gap(searched.gap.relative_to_bound)),
+        *([] if result.gap_se is None else [("gap in standard errors of the score", f"{result.gap_se:.3g}")]),
     ]
     tiles = "".join(f"<div><b>{words(value)}</b><span>{words(name)}</span></div>" for name, value in shown)
     status = str(result.reason)

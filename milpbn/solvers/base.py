@@ -73,9 +73,6 @@ class Settings:
     workers: int | None = None
     dask: object = None
     seed: int = 0
-    #: Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
-    gap_rel: float = 0.0
-    gap_abs: float = 0.0
     #: The solver's own parameters (``--solver-option``), and the file for its own log.
     options: Mapping[str, str] = field(default_factory=dict)
     log: Path | None = None

@@ -48,6 +48,15 @@ class DeclaredOptions:
         metavar="NATS",
         range=Range(0, inf, "The absolute gap at which to stop must be at least {low}, got {value}."),
     )
+    gap_se: float = option(
+        0.0,
+        "Stop when the gap is at most this many standard errors of the score: what another sample of the same size "
+        "changes. Example: --gap-se 1",
+        metavar="X",
+        range=Range(
+            0, inf, "The gap in standard errors at which to stop must be at least {low}, got {value}."
+        ),
+    )
     threads: int | None = option(
         None,
         "Number of threads; by default all cores.",

@@ -98,6 +98,7 @@ def import_solution(
         objective=objective,
         bound=best,
         tolerance=tolerance,
+        standard_error=problem.standard_error(structure),
         bound_source=source,
         backend=BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None),
         seconds=Seconds(total=seconds, coefficients=seconds),

@@ -126,7 +126,7 @@ def solve_local_scores(
         if name is None:
             name = "local scores" if isinstance(scores, LocalScores) else scores_name(scores)
         search = _Search(local, name, how, engine, version)
-        session = Session(LocalProblem.of(local), budget, gap_rel=how.gap_rel, gap_abs=how.gap_abs)
+        session = Session(LocalProblem.of(local), budget, target=how.target)
         return search.run(session)
 
 

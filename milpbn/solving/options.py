@@ -10,6 +10,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast
 
+from milpbn.claims.gap import Target
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
@@ -39,8 +40,9 @@ class Options(DeclaredOptions):
     memory_limit : int or None
         Bytes of memory for the process and its child processes. A search that comes near the limit becomes depth-first,
         and stops there with what it has found; what is forecast to need more is refused.
-    gap_rel, gap_abs : float
-        Stop when the gap is at most this, relative to the bound or in nats. 0 asks for a proof.
+    gap_rel, gap_abs, gap_se : float
+        Stop when the gap is at most this, relative to the bound, in nats, or in standard errors of the score
+        (`Result.standard_error`). 0 asks for a proof.
     threads : int or None
         Threads; by default all cores this process may use.
     workers : int or None
@@ -132,13 +134,16 @@ class Options(DeclaredOptions):
             workers=self.workers,
             dask=self.dask,
             seed=self.random_state,
-            gap_rel=self.gap_rel,
-            gap_abs=self.gap_abs,
             options=self.solver_options or {},
             log=None if self.log is None else Path(self.log),
             acyclicity=self.acyclicity,
             reduce=self.reduce,
         )
+
+    @property
+    def target(self) -> Target:
+        """The gaps at which the search stops."""
+        return Target(self.gap_rel, self.gap_abs, self.gap_se)
 
     @property
     def method(self) -> str:
@@ -173,6 +178,7 @@ class LocalOptionKeywords(TypedDict, total=False):
 class OptionKeywords(LocalOptionKeywords, total=False):
     """All fields of `Options` as keyword arguments, for editors and type checkers."""
 
+    gap_se: float
     memory_limit: int | None
     workers: int | None
     dask: object

@@ -20,6 +20,9 @@ FIRST = 4.0
 BACK, AHEAD = 4, 10.0
 #: A forecast is refused if the bound fell this many times as far in one of these doublings as in another.
 UNEVEN = 2.0
+#: Workers of a cluster for which the time is said, too, if it is at least so many seconds here, and their least
+#: efficiency (`benchmarks/many_machines.py` simulates 1 on segment and letter).
+WORKERS, LONG, EFFICIENCY = 64, 600.0, 0.8
 #: Share by which the doublings ahead are made fewer and more, and doublings to subtract and to add, for the range.
 SHARE, DOUBLINGS = 0.1, 0.3
 
@@ -45,13 +48,17 @@ class Outlook(NamedTuple):
     most: float
     fall: float
 
-    def describe(self, now: float) -> str:
-        """Return the time that is left after `now` seconds, in words."""
+    def describe(self, now: float, threads: int | None = None) -> str:
+        """Return the time that is left after `now` seconds, in words; with the threads, also on `WORKERS` workers.
+
+        The search must be one that can go on there from its checkpoint.
+        """
         left, least, most = (max(0.0, x - now) for x in (self.seconds, self.least, self.most))
-        return (
-            f"about {show_time(left)} more ({show_time(least)} to {show_time(most)}) to a gap of {100 * self.gap:g} %, "
-            "if the bound goes on to fall as it does"
-        )
+        words = f"about {show_time(left)} more ({show_time(least)} to {show_time(most)})"
+        if threads is not None and threads < WORKERS and left >= LONG:
+            there, first, last = (show_time(x * threads / WORKERS) for x in (left, least, most / EFFICIENCY))
+            words += f" on this machine, {there} ({first} to {last}) on {WORKERS} workers,"
+        return f"{words} to a gap of {100 * self.gap:.3g} %, if the bound goes on to fall as it does"
 
 
 def forecast(trace: Sequence[TracePoint], seconds: float, gap: float | None = None) -> Outlook | None:

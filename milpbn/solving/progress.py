@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.parts import Average
-from milpbn.claims.result import Gap, Result
+from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
 from milpbn.data.dataset import dropped_notes
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
+from milpbn.solving.options import Options
 from milpbn.solving.outlook import forecast
 from milpbn.util import stages
 from milpbn.util.options import listed
@@ -23,6 +24,8 @@ from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
 #: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.
 HEARTBEAT = stages.HEARTBEAT - 0.5
+#: Seconds after which progress has the first line on what is ahead.
+OUTLOOK = 30.0
 HEADER = f"{'time':>9} {'nodes':>9} {'incumbent':>16} {'bound':>16} {'gap':>9}  source"
 
 
@@ -45,6 +48,20 @@ def show_gap(value: float | None) -> str:
     return "0 %" if value < 1e-10 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
 
 
+def threads_alone(options: Options, backend: str) -> int | None:
+    """Return the threads of a search that could also run on a cluster; None of any other."""
+    alone = backend == "native" and options.workers is None and options.dask is None
+    return options.n_threads if alone else None
+
+
+def outlook_lines(
+    trace: Sequence[TracePoint], seconds: float, gap: float = 0.0, threads: int | None = None
+) -> list[str]:
+    """Return a line that says when a search comes to a gap, by default the next round one; none if nothing is known."""
+    ahead = forecast(trace, seconds, gap)
+    return [] if ahead is None else [f"outlook    {ahead.describe(seconds, threads)}"]
+
+
 class Progress:
     """Shows ``time nodes incumbent bound gap source`` on every change and at least every five seconds."""
 
@@ -52,6 +69,14 @@ class Progress:
         self._line = line
         self._last: tuple[float | None, float | None] | None = None
         self._header = False
+        self._next = OUTLOOK
+
+    def outlook(self, seconds: float, lines: Callable[[], list[str]]) -> None:
+        """Keep a line on what is ahead, every time that the seconds have doubled."""
+        if seconds >= self._next:
+            self._next = 2 * seconds
+            for line in lines():
+                self._line.keep(f"{seconds:8.1f}s {line}")
 
     def line(
         self,
@@ -119,6 +144,17 @@ def number_lines(objective: float | None, bound: float | None, source: str = "")
         f"incumbent  {show_number(objective)}",
         f"bound      {show_number(bound)}{source and f'  ({source})'}",
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+    ]
+
+
+def error_lines(result: Result) -> list[str]:
+    """Return a line with the gap in standard errors of the score, unless an optimum is proved."""
+    gap = result.gap_se
+    if gap is None or result.searched.optimal:
+        return []
+    less = ": another sample of this size would change the score by more" if gap < 1 else ""
+    return [
+        f"           {gap:.3g} standard errors of the score (each {result.standard_error:.4g} nats){less}"
     ]
 
 
@@ -230,10 +266,11 @@ def _status(result: Result) -> str:
     return status
 
 
-def closing_block(result: Result, *, read: bool = False) -> str:
+def closing_block(result: Result, *, read: bool = False, options: Options | None = None) -> str:
     """Return the closing block: status, score, bound, all gaps, times, and the structure.
 
-    For a result that was `read` from a file, the block says that the bound is the claim of the file.
+    For a result that was `read` from a file, the block says that the bound is the claim of the file. The options of the
+    search, if they are known, say which gap the outlook is on, and how many threads it is about.
     """
     gap = result.gap
     data = result.data
@@ -257,11 +294,15 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]
-    lines += [f"           ({note})" for note in result.notes if note.startswith((COMPILED, ONLY_SMALL))]
     whole = result.subset is None and result.screened is None
-    ahead = forecast(result.trace, result.seconds.total) if whole and not result.optimal else None
-    if ahead is not None:
-        lines.append(f"outlook    {ahead.describe(result.seconds.total)}")
+    lines += error_lines(result) if whole else []
+    lines += [f"           ({note})" for note in result.notes if note.startswith((COMPILED, ONLY_SMALL))]
+    if whole and not result.optimal:
+        how: tuple[float, int | None] = (0.0, None)
+        if options is not None:
+            asked = options.target.relative(result.objective, result.standard_error)
+            how = asked, threads_alone(options, result.backend.name)
+        lines += outlook_lines(result.trace, result.seconds.total, *how)
     if result.subset is not None:
         of = result.subset
         proof = ", proved best" if of.optimal else ""
@@ -280,6 +321,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
             f"           bound {show_number(kept.bound)} ({_source_of_bound(result.bound_source, read)}), gap "
             f"{show_number(kept.gap.absolute)} nats, {show_gap(kept.gap.relative_to_bound)} of the bound{proof}"
         )
+    lines += [] if whole else error_lines(result)
     if any(v is not None and v <= 0 for v in (result.objective, result.bound)):
         lines.append("           (the score can be negative: only the gap in nats is meaningful)")
     integral = result.primal_dual_integral()

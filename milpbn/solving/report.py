@@ -23,7 +23,7 @@ from milpbn.network.structure import Structure
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
-from milpbn.solving.progress import Progress, wants_progress
+from milpbn.solving.progress import Progress, outlook_lines, threads_alone, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
 from milpbn.solving.state import Products, Session
 from milpbn.util.compiled import COMPILING
@@ -153,8 +153,19 @@ class Report:
         if self._progress is not None:
             nodes, others = session.node_count, self._others()
             self._progress.line(session.elapsed(), nodes, objective, bound, session.source, others)
+            self._progress.outlook(session.elapsed(), self._outlook)
         self._files.update(trace, lambda: self.current(final=False))
         self._tell(len(trace))
+
+    def _outlook(self) -> list[str]:
+        """Return what is ahead, if all of the problem is searched."""
+        session, job = self._session, self._job
+        structure, objective, _, trace = session.snapshot()
+        if session.problem.screened is not None or session.problem.sample_weights is not None:
+            return []
+        error = session.standard_error(structure) if session.target.gap_se else None
+        gap = session.target.relative(objective, error)
+        return outlook_lines(trace, session.elapsed(), gap, threads_alone(job.options, job.engine.name))
 
     def _others(self) -> str:
         """Return the proof of the K best structures so far, for the line of progress; empty if one is wanted."""
@@ -227,6 +238,7 @@ class Report:
             objective=objective,
             bound=bound,
             tolerance=None if objective is None else session.tolerance(objective),
+            standard_error=session.standard_error(structure),
             bound_source=session.bound_source,
             backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
             seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),

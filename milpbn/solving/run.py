@@ -53,8 +53,7 @@ def run(job: Job) -> Result:
         job.search_budget(),
         earlier_seconds=0.0 if earlier is None else earlier.seconds,
         timed=options.time_limit is not None or not job.continues_root or options.root_only,
-        gap_rel=options.gap_rel,
-        gap_abs=options.gap_abs,
+        target=options.target,
         n_best=options.n_best,
     )
     proof = None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.certificate.format import Proof
-from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
+from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
@@ -72,8 +72,8 @@ class Session:
         Seconds of an earlier run from which this one goes on. They count in `elapsed`.
     timed : bool
         Whether stages before the engine end by the clock. If not, they end by themselves, and the run is deterministic.
-    gap_rel, gap_abs : float
-        Stop when the gap is at most this, relative to the bound or in nats.
+    target : Target
+        Stop at one of these gaps.
     n_best : int
         How many of the best structures are wanted. With more than one, the gap is that of the last of them.
     """
@@ -85,8 +85,7 @@ class Session:
         *,
         earlier_seconds: float = 0.0,
         timed: bool = True,
-        gap_rel: float = 0.0,
-        gap_abs: float = 0.0,
+        target: Target = PROOF,
         n_best: int = 1,
     ) -> None:
         self.products = Products(problem, problem)
@@ -107,8 +106,10 @@ class Session:
         self._timed = timed
         #: Number of structures that were scored from the data, and the seconds that this took.
         self.n_scored, self.scoring_seconds = 0, 0.0
-        self._gap_rel = gap_rel
-        self._gap_abs = gap_abs
+        #: The gaps that were asked for.
+        self.target = target
+        #: A structure, and the standard error of its score.
+        self._spread: tuple[Structure, float | None] | None = None
         self._n_best = n_best
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
@@ -325,18 +326,38 @@ class Session:
 
     def closed(self) -> bool:
         """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""
+        numbers = self._open()
+        if numbers is None:
+            return False
+        z, b, error = numbers
+        return self._reached(z, b) is not None or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
+
+    def _open(self) -> tuple[float, float, float] | None:
+        """Return the score and the bound between which the gap is, and the error of the score; None without them."""
         z, b, error = self.objective, self.best_bound, self.objective_error
         if z is None or b is None:
-            return False
+            return None
         if self._n_best > 1:
             root = self.products.root
             if root is None or not root.pool.full:
-                return False
+                return None
             z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
             error = max(error, self.problem.score_error)
-        relative = Gap.between(z, b).relative_to_bound
-        small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
-        return small_enough or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
+        return z, b, error
+
+    def _reached(self, objective: float, bound: float) -> Limit | None:
+        """Return which gap that was asked for is reached."""
+        return self.target.reached(
+            objective, bound, self.standard_error(self.structure) if self.target.gap_se else None
+        )
+
+    def standard_error(self, structure: Structure | None) -> float | None:
+        """Return the standard error of a structure's score in nats (`milpbn.problem.rescore.standard_error`)."""
+        known = self._spread
+        if structure is None or (known is not None and known[0] is structure):
+            return None if structure is None or known is None else known[1]
+        self._spread = structure, self.problem.standard_error(structure)
+        return self._spread[1]
 
     def tolerance(self, objective: float) -> float:
         """Return the largest distance of the bound from a score that counts as proved, in nats."""
@@ -364,8 +385,10 @@ class Session:
             objective, bound, self.objective_error, self.tolerance(objective)
         ):
             return Reason.OPTIMAL, None
-        asked = self._gap_abs > 0 or self._gap_rel > 0
-        return Reason.FEASIBLE, Limit.GAP if stopped is Limit.GAP and asked else limit
+        if stopped is Limit.GAP and any(self.target):
+            numbers = self._open()
+            limit = Limit.GAP if numbers is None else self._reached(*numbers[:2]) or Limit.GAP
+        return Reason.FEASIBLE, limit
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))

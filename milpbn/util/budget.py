@@ -30,6 +30,9 @@ class Limit(StrEnum):
     GAP = "gap"
     """The gap that was asked for (``--gap-rel``, ``--gap-abs``) is reached, but it does not prove an optimum."""
 
+    GAP_SE = "gap-se"
+    """The gap is at most the number of standard errors of ``--gap-se``; it does not prove an optimum."""
+
     USER = "user"
     """Ctrl-C, SIGTERM, or the caller's function `interrupted`."""
 
@@ -41,6 +44,7 @@ class Limit(StrEnum):
             Limit.NODE: "came to its limit on nodes",
             Limit.MEMORY: "ran out of memory",
             Limit.GAP: "came to the gap that was asked for",
+            Limit.GAP_SE: "came to the gap in standard errors that was asked for",
             Limit.USER: "was interrupted",
         }[self]
 

@@ -270,7 +270,7 @@ def _options(rng: random.Random, case: Case, aim: str) -> dict[str, Any]:
     if rng.random() < 0.05:
         options["root_only"] = True
     if rng.random() < 0.05:
-        options[rng.choice(["gap_rel", "gap_abs"])] = 10 ** rng.uniform(-4, 0)
+        options[rng.choice(["gap_rel", "gap_abs", "gap_se"])] = 10 ** rng.uniform(-4, 0)
     if rng.random() < (0.12 if name in NATIVE else 0.01) and aim == "all":
         options["subset"] = rng.randint(1, max(2, len(case.rows)))
     if rng.random() < 0.2:

@@ -397,7 +397,9 @@ def test_results_of_solve_survive_the_file(tmp_path) -> None:
 
 @pytest.mark.parametrize("backend", ["native", "highs"])
 @pytest.mark.parametrize(
-    "options", [{}, {"gap_abs": 0.5}, {"root_only": True}, {"subset": 10}, {"time_limit": 0.2}], ids=str
+    "options",
+    [{}, {"gap_abs": 0.5}, {"gap_se": 0.5}, {"root_only": True}, {"subset": 10}, {"time_limit": 0.2}],
+    ids=str,
 )
 def test_no_result_of_a_search_contradicts_itself(backend: str, options, tmp_path) -> None:
     """Every file that a search writes can be read, those written during the search and the final one."""
@@ -510,6 +512,9 @@ def test_the_closing_block_says_that_a_search_has_ended_without_a_proof() -> Non
     text = closing_block(replace(result, reason="feasible", bound=result.objective + 1e-5))
     assert "feasible (the search has ended; what is left of the gap is tolerance)" in text
     assert "the search has ended" not in closing_block(replace(result, reason="feasible", limit="time"))
+    assert "each 0.1 nats): another sample" in closing_block(
+        replace(result, reason="feasible", bound=result.objective + 0.05, standard_error=0.1)
+    )
     loose = replace(
         result, reason="feasible", bound=result.objective + 1.0
     )  # such as an import without a bound

@@ -29,15 +29,15 @@ CLASSES = ["bad", "good"]
 
 #: What each parameter completes, by its first name; a verb's own parameter has the verb before it. New ones go here.
 KINDS = {
-    "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --threads "
-    "--workers --dask --seed "
+    "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --gap-se "
+    "--threads --workers --dask --seed "
     "--n-best --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample --row "
     "--seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
     "--also compare--against paper action dataname --separator --decimal --thousands --encoding",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
-    "--plot score--bound learn--bound result solution classifier output structure",
+    "--plot --library score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir reproduce--output",
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "

@@ -344,8 +344,12 @@ def test_gap_limits_end_feasible() -> None:
     data = random_data(33, n_features=4, n_samples=60, n_classes=3)
     score = Score(p=0.99, max_parents=3)
     best = optimum(data, score).objective
-    for options in ({"gap_rel": 0.9}, {"gap_abs": 1e6}):
-        result = milpbn.solve(data, score, backend="highs", **options)
+    for backend, options in product(
+        ("highs", "native"), ({"gap_rel": 0.9}, {"gap_abs": 1e6}, {"gap_se": 20.0})
+    ):
+        result = milpbn.solve(data, score, backend=backend, **options)
         assert result.bound >= best - 1e-9
-        assert (result.reason, result.limit) == ("feasible", "gap")
+        limit = "gap" if "gap_se" not in options else "gap-se"
+        assert (result.reason, result.limit) == ("feasible", limit)
+        assert "gap_se" not in options or result.gap_se <= 20.0
         assert result.gap.absolute > 1e-6

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pytest
 
+from milpbn.claims.gap import Target
 from milpbn.claims.reading import TracePoint
-from milpbn.solving.outlook import forecast, next_gap, show_time
+from milpbn.solving.outlook import Outlook, forecast, next_gap, show_time
+from milpbn.solving.progress import Progress, outlook_lines
+from milpbn.util.progress_line import ProgressLine
 
 
 def trace(fall: float, seconds: float = 64.0, wobble: float = 0.0) -> list[TracePoint]:
@@ -31,6 +36,37 @@ def test_a_gap_that_is_asked_for_is_forecast() -> None:
     made = forecast(trace(10.0), 64.0, 0.03)
     assert made is not None
     assert made.gap == 0.03
+
+
+def test_a_long_search_is_also_forecast_for_a_cluster() -> None:
+    """Two threads do in 64 hours what 64 workers do in two, and with 80 % efficiency in 2.5."""
+    made = Outlook(0.005, 64 * 3600.0, 32 * 3600.0, 128 * 3600.0, 10.0)
+    said = made.describe(0.0, 2)
+    assert said.startswith(
+        "about 2.7 d more (32 h to 5.3 d) on this machine, 2 h (60 min to 5 h) on 64 workers, to"
+    )
+    assert "64 workers" not in made.describe(0.0)
+    assert "64 workers" not in made.describe(0.0, 64)
+    assert "64 workers" not in made.describe(64 * 3600.0 - 60, 2)
+
+
+def test_progress_has_a_line_on_what_is_ahead_after_every_doubling() -> None:
+    stream, seconds = io.StringIO(), np.arange(0.0, 300.0, 0.5)
+    progress = Progress(ProgressLine(stream))
+    for now in seconds:
+        known = [point for point in trace(10.0, 300.0) if point[0] <= now]
+        progress.outlook(now, lambda known=known, now=now: outlook_lines(known, now))
+    lines = stream.getvalue().splitlines()
+    assert [float(line.split("s")[0]) for line in lines] == [30, 60, 120, 240]
+    assert all("to a gap of" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    "target", [Target(0.02), Target(gap_abs=20.408163), Target(gap_se=2.0408163)], ids=str
+)
+def test_the_gap_that_was_asked_for_is_relative_to_the_bound(target: Target) -> None:
+    """2 % of 1020.408."""
+    assert target.relative(1000.0, 10.0) == pytest.approx(0.02, rel=1e-6)
 
 
 @pytest.mark.parametrize(

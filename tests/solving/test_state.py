@@ -11,6 +11,7 @@ import oracle
 import pytest
 from running import optimum, random_data
 
+from milpbn.claims.gap import Target
 from milpbn.errors import SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -123,16 +124,21 @@ def test_limits_and_interrupts_stop_the_search(problem) -> None:
         ({"gap_abs": 1e-4}, 1e-3, False),
         ({"gap_rel": 0.01}, 1e-3, True),
         ({"gap_rel": 0.5}, 1e6, False),
+        ({"gap_se": 0.01}, 1e-3, True),
+        ({"gap_se": 0.01}, 1.0, False),
     ],
 )
 def test_a_reached_gap_ends_the_run(problem, options: dict, excess: float, closed: bool) -> None:
-    session = Session(problem, **options)
+    session = Session(problem, target=Target(**options))
     best = optimum(problem.data, problem.score)
     session.offer(Structure(problem.candidates.names, best.structures[0]), "a")
     assert not session.closed()
     session.bound(session.objective + excess)
     assert session.closed() == closed
     assert session.budget.stop() == session.budget.stopped == ("gap" if closed else None)
+    if closed and options:
+        named = "gap-se" if "gap_se" in options else "gap"
+        assert session.how_ended(session.objective, session.best_bound) == ("feasible", named)
 
 
 def test_nodes_only_grow(session: Session) -> None:

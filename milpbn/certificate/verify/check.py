@@ -53,11 +53,14 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
-from milpbn.problem.rescore import rescored
+from milpbn.problem.rescore import rescored, standard_error
+from milpbn.problem.scores.spec import Score
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
 BLOCK = 128
+#: Nats by which a stated standard error may differ from the computed one, or this share of it if that is more.
+SAME_ERROR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -166,6 +169,7 @@ def verify(
     check = _Check(claim, known, tree, duals, candidates, only, listed)
     bound = check.run()
     _check_tolerance(claimed.tolerance, tolerance_of(duals.score_error()))
+    _check_standard_error(claimed.standard_error, claim.structure, merged, score, weights)
     if claim.optimal and not claimed.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)
@@ -195,6 +199,22 @@ def _check_tolerance(stated: float | None, provable: float) -> None:
             f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data only one of up to "
             f"{provable!r} nats is."
         )
+
+
+def _check_standard_error(
+    stated: float | None,
+    structure: Structure,
+    data: Dataset,
+    score: Score,
+    weights: NDArray[np.float64] | None,
+) -> None:
+    """Raise InputError if a result states another standard error than that of its structure's score."""
+    if stated is None:
+        return
+    same_names = Structure.from_mapping(data.names, structure.to_mapping())
+    found = standard_error(data, same_names, score, weights)
+    if found is None or not abs(stated - found) <= SAME_ERROR * max(1.0, found):
+        raise InputError(f"The score has the standard error {found!r}, not {stated!r} as the result claims.")
 
 
 def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:

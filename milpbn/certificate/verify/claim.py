@@ -33,7 +33,7 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 #: them.
 KEYS = (
     *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
-    *("version", "among", "status", "gap", "class"),
+    *("version", "among", "status", "gap", "gap_se", "class"),
 )
 #: Scores that have certificates.
 SCORES = ("sm", "sbm", "cll")
@@ -79,8 +79,8 @@ def read_claim(values: object, what: str) -> Claim:
     keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
     f.known((*keys, "version", "milpbn") if is_header else keys)
     # Files of earlier versions lack the keys of the class of structures, of screening, of the K best structures, of how
-    # the data were read, and of the tolerance.
-    newer = ("among", "screened", "alternatives", "request", "tolerance")
+    # the data were read, and of the tolerance and the standard error.
+    newer = ("among", "screened", "alternatives", "request", "tolerance", "standard_error", "gap_se")
     contents = {key: None if key in newer and f.missing(key) else f.get(key) for key in keys}
     if "among" not in f:
         contents.pop("among")

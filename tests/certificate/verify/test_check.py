@@ -28,7 +28,7 @@ from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
-from milpbn.problem.rescore import rescore
+from milpbn.problem.rescore import rescore, standard_error
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import closing_block
 
@@ -91,8 +91,10 @@ def write(path: Path, header, arrays) -> Path:
     return path
 
 
+#: Keys that certificates of earlier versions lack, and those of the version.
+NEWER = ("version", "milpbn", "among", "screened", "alternatives", "tolerance", "standard_error", "gap_se")
 #: Options of the searches whose certificates are verified.
-WAYS = ({}, {"reduce": False}, {"merge": False, "threads": 2}, {"gap_abs": 0.5}, {"root_only": True})
+WAYS = ({}, {"reduce": False}, {"merge": False, "threads": 2}, {"gap_se": 0.1}, {"root_only": True})
 
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
@@ -437,7 +439,7 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:
         # earlier versions lack the keys of later claims
-        if key not in ("version", "milpbn", "among", "screened", "alternatives", "tolerance"):
+        if key not in NEWER:
             short = {k: v for k, v in header.items() if k != key}
             refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
@@ -449,6 +451,8 @@ def test_false_claims_are_refused(case, tmp_path):
         "takes a gap of 0.5",
     )
     refused(path, replace(result, tolerance=2e-6), data, "takes a gap|certificate says")
+    refused(path, replace(result, standard_error=1.001 * result.standard_error), data, "standard error")
+    refused(path, result.to_dict() | {"gap_se": 0.5}, data, "does not follow")
     old = {k: v for k, v in header.items() if k != "tolerance"}  # as an earlier version wrote it
     assert (
         verify(replace(result, tolerance=None), write(tmp_path / "o.npz", old, arrays), data).bound
@@ -610,7 +614,11 @@ def test_a_result_with_an_older_incumbent_is_verified_by_a_newer_certificate(tmp
     empty = Structure.empty(data.names)
     worse = rescore(data, empty, score)
     older = saying(
-        result, structure=empty, objective=worse, proved=None, reason="running", limit=None, detail=""
+        result,
+        structure=empty,
+        objective=worse,
+        standard_error=standard_error(data, empty, score),
+        **{"proved": None, "reason": "running", "limit": None, "detail": ""},
     )
     assert worse < result.objective
     assert verify(older, path, data).bound <= older.bound
