@@ -224,7 +224,7 @@ class DaskDispatcher:
             return  # a part that came twice
         if isinstance(result, SubtreeResult):
             search.take_back_subtree(part.task, result)
-            self._closed += len(result.closed)
+            self._closed += result.n_closed
             self._busy += result.seconds
             self._starts.pop(part.number, None)
             return
