@@ -32,8 +32,8 @@ FIRST_SECONDS, MOST_SECONDS = 0.25, 10.0
 SECONDS_A_WORKER = 0.02
 #: Largest number of nodes of a part.
 MOST_NODES = 500
-#: Seconds between two looks at results, messages of one kind, and the list of workers.
-LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.005, 0.5, 1.0
+#: Seconds to wait for a result at most, and between two messages of one kind, and looks at the list of workers.
+LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.1, 0.5, 1.0
 #: Seconds that workers have to give back their parts after a stop; what comes later is searched again.
 STOP_SECONDS = 3.0
 #: Share of the time that this process may spend on climbs from near the incumbent.
@@ -161,12 +161,14 @@ class DaskDispatcher:
             self._give_again(search)
 
     def _idle(self, search: TreeSearch) -> None:
-        """Climb while no worker needs anything, or wait for a moment."""
+        """Climb while no worker needs anything, or wait for the next result for a moment."""
         now = time.monotonic()
         if self._stopped is None and self._climbed < CLIMB_SHARE * (now - self._began):
             search.climb()
             self._climbed += time.monotonic() - now
-        time.sleep(LOOK_SECONDS)
+        with self._done.thread_condition:
+            if not self._done.has_ready():
+                self._done.thread_condition.wait(LOOK_SECONDS)
 
     @property
     def _rate(self) -> float:
