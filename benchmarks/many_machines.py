@@ -3,6 +3,7 @@
     python benchmarks/many_machines.py --data-dir DIR rate [--seconds 60] [--rounds 3]
     python benchmarks/many_machines.py --data-dir DIR cost
     python benchmarks/many_machines.py --data-dir DIR simulate
+    python benchmarks/many_machines.py --data-dir DIR plan
 
 `rate` searches below the same root with two threads and with two Dask workers of one thread, in turns, and writes the
 nodes a second and a CPU second. Each run takes so many CPU seconds a thread or worker. The CPU seconds of workers
@@ -14,16 +15,19 @@ the number of open children of nodes.
 `cost` measures what parts and nodes cost the calling process and the scheduler, all threads and the transport included:
 workers close nodes without any steps, with results as large as those of real nodes, in parts of two sizes.
 
-`simulate` plays an hour with the recorded nodes, these costs and a latency: how busy 16, 64, 256 and 1,024 workers are.
+`simulate` plays a quarter of an hour with the recorded nodes, these costs and a latency: how busy 16, 64, 256 and
+1,024 workers are.
+`plan` says what letter costs and takes to some gaps.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import heapq
 import json
-import math
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -31,6 +35,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +47,7 @@ from distributed import Client
 from milpbn import Score, read_table
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights
+from milpbn.claims.result import TracePoint
 from milpbn.distributed import dispatcher as spread
 from milpbn.distributed.clusters import local_workers
 from milpbn.engine.events import EventLog
@@ -54,19 +60,22 @@ from milpbn.engine.tree.search import BranchAndBound
 from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
 from milpbn.problem.problem import build_problem
 from milpbn.solving.api import solve
+from milpbn.solving.outlook import forecast
 from milpbn.util.threads import library_threads, threads_used
 
 OUTPUT = RESULTS / "many_machines.json"
 PROBLEMS = ("segment", "letter")
 P = 0.99
 WORKERS = (16, 64, 256, 1024)
+#: The gaps of `plan`, relative to the bound.
+GAPS = (0.02, 0.01, 0.006, 0.005, 0.002, 0.001)
 #: Seconds from sending a part to its arrival, and back: what Dask takes for one task (submit and result, 31 ms).
 LATENCY = 0.031
 HOUR = 3600.0
 #: Seconds that workers search before the first measurement.
-WARM_SECONDS = 8.0
-#: Nodes that are recorded of each problem.
-RECORDED = 2000
+WARM_SECONDS = 5.0
+#: Nodes that are recorded of each problem, and drawn of them.
+RECORDED, DRAWN = 2000, 1_000_000
 #: Nodes of the parts in `cost`, and how many parts there are.
 PART_NODES, COST_PARTS = (5, 100), 100
 #: Seconds that a search goes on for before, so that its nodes are as large as most.
@@ -116,7 +125,7 @@ def prepared(name: str, data_dir: Path) -> Callable[[], tuple[Root, Any]]:
     """Return a function that bounds the root and returns it with the incumbent."""
     data = read_table(name, data_dir=data_dir).dataset("train")
     problem = build_problem(data, Score(p=P))
-    best = solve(data, Score(p=P), time_limit=20, verbose=False).structure
+    best = solve(data, Score(p=P), time_limit=10, verbose=False).structure
 
     def root() -> tuple[Root, Any]:
         new = Root(problem, best, proof=Proof())
@@ -141,8 +150,13 @@ def until(seconds: float) -> Callable[[], bool]:
     return lambda: time.monotonic() > end
 
 
-def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> dict[str, Any]:
-    """Return nodes a second and a CPU second with two threads and with two workers, and recorded nodes."""
+def reached(spent: Callable[[], float], end: float) -> bool:
+    """Return whether so many seconds are spent."""
+    return spent() > end
+
+
+def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> Iterator[dict[str, Any]]:
+    """Yield after each round nodes a second and a CPU second of threads and of workers, and the recorded nodes."""
     root = prepared(name, data_dir)
     runs: dict[str, list[dict[str, float]]] = {"threads": [], "workers": []}
     recorded: list[tuple[float, int]] = []
@@ -160,7 +174,7 @@ def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> dict[str, An
             at, which = root(), "threads" if kind == "threads" else "workers"
             own, wall = time.process_time(), time.monotonic()
             end = spent(which) + 2 * (WARM_SECONDS if kind == "warm" else seconds)
-            tree = searched(at, how, lambda which=which, end=end: spent(which) > end)  # type: ignore[misc]
+            tree = searched(at, how, partial(reached, partial(spent, which), end))
             wall, own = time.monotonic() - wall, time.process_time() - own
             cpu = own + (spent(which) - end + 2 * seconds if kind == "workers" else 0.0)
             if kind == "warm":
@@ -178,14 +192,15 @@ def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> dict[str, An
             recorded += tree.recorded
             runs[kind].append({key: float(f"{value:.6g}") for key, value in one.items()})
             print(name, kind, json.dumps(runs[kind][-1]), flush=True)
-    every = max(1, len(recorded) // RECORDED)
-    return {
-        **runs,
-        "ratio": ratio(runs, "a_second"),
-        "ratio_cpu": ratio(runs, "a_cpu_second"),
-        "nodes_ms": [round(1000 * spent, 2) for spent, _ in recorded[::every]],
-        "nodes_open": "".join(str(opened) for _, opened in recorded[::every]),
-    }
+            if kind == "workers":
+                every = max(1, len(recorded) // RECORDED)
+                yield {
+                    **runs,
+                    "ratio": ratio(runs, "a_second"),
+                    "ratio_cpu": ratio(runs, "a_cpu_second"),
+                    "nodes_ms": [round(1000 * spent, 2) for spent, _ in recorded[::every]],
+                    "nodes_open": "".join(str(opened) for _, opened in recorded[::every]),
+                }
 
 
 def ratio(runs: dict[str, list[dict[str, float]]], key: str) -> float:
@@ -194,8 +209,9 @@ def ratio(runs: dict[str, list[dict[str, float]]], key: str) -> float:
     return round(float(workers / threads), 3)
 
 
-def pretended(task: SubtreeTask, n_closed: int) -> SubtreeResult:
+def pretended(name: str, number: int, sent: bytes, n_closed: int) -> bytes:
     """Return a result as large as that of a real search that closes so many nodes; each has two open children."""
+    task: SubtreeTask = pickle.loads(sent)
     open_ = [(node.number, node) for node in task.nodes]
     branches, last = [], task.last
     for _ in range(n_closed):
@@ -214,7 +230,7 @@ def pretended(task: SubtreeTask, n_closed: int) -> SubtreeResult:
     def numbers(nodes: list[tuple[int, Node]]) -> Any:
         return np.array([number for number, _ in nodes], dtype=np.int64)
 
-    return SubtreeResult(
+    result = SubtreeResult(
         n_closed=n_closed,
         branches=np.array(branches, dtype=np.int64),
         fixing_nodes=numbers(fixed),
@@ -231,6 +247,7 @@ def pretended(task: SubtreeTask, n_closed: int) -> SubtreeResult:
         structures=[],
         seconds=0.0,
     )
+    return pickle.dumps(result)
 
 
 class Pretending(spread.DaskDispatcher):
@@ -239,15 +256,11 @@ class Pretending(spread.DaskDispatcher):
     def __init__(self, client: Client, size: int) -> None:
         super().__init__(client)
         self._size = size
+        spread.search_part = partial(pretended, n_closed=size)  # type: ignore[assignment]
 
     @property
     def _rate(self) -> float:
         return self._size / spread.FIRST_SECONDS
-
-    def _send(self, part: spread.SentPart) -> None:
-        future = self.client.submit(pretended, part.task, self._size, pure=False)
-        self._out[future] = part
-        self._done.add(future)
 
 
 @contextmanager
@@ -302,7 +315,7 @@ def cost(name: str, data_dir: Path) -> dict[str, float]:
     return {key: float(f"{value:.3g}") for key, value in found.items()}
 
 
-def simulated(workers: int, nodes: Nodes, costs: dict[str, float], hours: float = 1.0) -> dict[str, float]:
+def simulated(workers: int, nodes: Nodes, costs: dict[str, float], hours: float = 0.25) -> dict[str, float]:
     """Return the share of the time that workers, calling process and scheduler are busy in a simulated search.
 
     A part takes the nodes and the time that the dispatcher would give it, and its nodes have recorded times and
@@ -317,8 +330,7 @@ def simulated(workers: int, nodes: Nodes, costs: dict[str, float], hours: float 
     costs : dict
         What `cost` returned.
     """
-    rng = np.random.default_rng(workers)
-    end, slots, rate = hours * HOUR, spread.PARTS * workers, 1 / nodes.seconds.mean()
+    end, slots, rate = hours * HOUR, spread.PARTS * workers, 1 / nodes.mean
     caller, scheduler = (
         Server(costs["part"], costs["node"]),
         Server(costs["part_scheduler"], costs["node_scheduler"]),
@@ -331,7 +343,7 @@ def simulated(workers: int, nodes: Nodes, costs: dict[str, float], hours: float 
             most, _, seconds = spread.part_size(n_open, workers, rate)
             n_open -= most
             begin = max(clock + LATENCY / 2, heapq.heappop(idle_from))
-            n_closed, left, took = nodes.searched(most, seconds, rng)
+            n_closed, left, took = nodes.searched(most, seconds)
             heapq.heappush(idle_from, begin + took)
             busy += max(0.0, min(end, begin + took) - begin)
             heapq.heappush(arrivals, (begin + took, n_closed, left))
@@ -365,19 +377,50 @@ class Server:
 
 
 class Nodes:
-    """Recorded nodes: the seconds and the number of open children of each."""
+    """Recorded nodes, drawn again and again: the seconds and the number of open children of each."""
 
     def __init__(self, found: dict[str, Any]) -> None:
-        self.seconds = np.array(found["nodes_ms"]) / 1000
-        self.open = np.array([int(one) for one in found["nodes_open"]])
+        rng = np.random.default_rng(0)
+        seconds = np.array(found["nodes_ms"]) / 1000
+        self.mean = float(seconds.mean())
+        drawn = rng.integers(len(seconds), size=DRAWN)
+        #: The seconds, and the number of open nodes, after each of the drawn nodes.
+        self._seconds = np.cumsum(seconds[drawn])
+        self._open = np.cumsum(np.array([int(one) for one in found["nodes_open"]])[drawn] - 1)
+        self._starts = iter(rng.integers(DRAWN // 2, size=DRAWN).tolist())
 
-    def searched(self, most: int, seconds: float, rng: np.random.Generator) -> tuple[int, int, float]:
+    def searched(self, most: int, seconds: float) -> tuple[int, int, float]:
         """Return the nodes closed and left open, and the seconds, of a search below some nodes for some time."""
-        n = max(1, math.ceil(2 * seconds / self.seconds.mean()) + 10)
-        drawn = rng.integers(len(self.seconds), size=n)
-        took, left = np.cumsum(self.seconds[drawn]), most + np.cumsum(self.open[drawn] - 1)
-        stop = int(np.argmax((took >= seconds) | (left <= 0) | (np.arange(n) == n - 1)))
-        return stop + 1, max(0, int(left[stop])), float(took[stop])
+        start = next(self._starts)
+        began, had = self._seconds[start], self._open[start]
+        stop = int(np.searchsorted(self._seconds, began + seconds))
+        left = most - had + self._open[start + 1 : stop + 1]
+        dry = np.flatnonzero(left <= 0)
+        n = int(dry[0]) + 1 if len(dry) else len(left)
+        return n, max(0, int(left[n - 1])), float(self._seconds[start + n] - began)
+
+
+def plan(results: dict[str, Any]) -> list[dict[str, float]]:
+    """Return the CPU hours that letter takes to some gaps, and the hours on workers of one thread.
+
+    The work is the forecast (`milpbn.solving.outlook`) from the hour on one thread in `results/gaps/hour`.
+    """
+    text = gzip.decompress((RESULTS / "gaps" / "hour" / "cells.jsonl.gz").read_bytes()).decode()
+    run = next(one for one in map(json.loads, text.splitlines()) if one["key"].startswith("letter-sm-p0.99-"))
+    trace = [TracePoint(*point) for point in run["trace"]]
+    rows = []
+    for gap in GAPS:
+        made = forecast(trace, run["time_limit"], gap)
+        if made is None:
+            continue
+        row = {"gap": gap, "bound": run["objective"] / (1 - gap), "fall_a_doubling": made.fall}
+        for key, seconds in (("", made.seconds), ("_least", made.least), ("_most", made.most)):
+            row[f"cpu_hours{key}"] = seconds * run["threads"] / HOUR
+        for workers, found in results["letter"]["simulated"].items():
+            row[f"hours_{workers}"] = row["cpu_hours"] / (int(workers) * found["efficiency"])
+        rows.append({key: float(f"{value:.6g}") for key, value in row.items()})
+        print(json.dumps(rows[-1]))
+    return rows
 
 
 def main() -> None:
@@ -385,24 +428,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("rate", "cost", "simulate"))
+    parser.add_argument("what", choices=("rate", "cost", "simulate", "plan"))
     parser.add_argument("--data-dir", type=Path, required=True)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--problem", choices=PROBLEMS, action="append")
     given = parser.parse_args()
     results = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
+    if given.what == "plan":
+        results["letter to a gap"] = plan(results)
+        write_results(OUTPUT, results)
+        return
     for name in given.problem or PROBLEMS:
         own = results.setdefault(name, {})
         if given.what == "rate":
-            own |= rate(name, given.data_dir, given.seconds, given.rounds)
+            found = rate(name, given.data_dir, given.seconds, given.rounds)
         elif given.what == "cost":
-            own["costs"] = cost(name, given.data_dir)
+            found = iter([{"costs": cost(name, given.data_dir)}])
         else:
-            own["simulated"] = {str(w): simulated(w, Nodes(own), own["costs"]) for w in WORKERS}
+            found = iter([{"simulated": {str(w): simulated(w, Nodes(own), own["costs"]) for w in WORKERS}}])
+        for part in found:
+            own |= part
+            write_results(OUTPUT, results)
         shown = {key: value for key, value in own.items() if not key.startswith("nodes_")}
         print(name, json.dumps(shown, indent=1), flush=True)
-        write_results(OUTPUT, results)
 
 
 if __name__ == "__main__":
