@@ -47,7 +47,6 @@ from distributed import Client
 from milpbn import Score, read_table
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights
-from milpbn.claims.result import TracePoint
 from milpbn.distributed import dispatcher as spread
 from milpbn.distributed.clusters import local_workers
 from milpbn.engine.events import EventLog
@@ -80,6 +79,8 @@ RECORDED, DRAWN = 2000, 1_000_000
 PART_NODES, COST_PARTS = (5, 100), 100
 #: Seconds that a search goes on for before, so that its nodes are as large as most.
 GROWN_SECONDS = 20.0
+#: Seconds for which both do nothing, so that what that takes is known.
+IDLE_SECONDS = 10.0
 
 
 class Watched(BranchAndBound):
@@ -185,6 +186,7 @@ def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> Iterator[dic
                 "a_cpu_second": nodes / cpu,
                 "bound": tree.bound(),
                 "seconds": wall,
+                "load": os.getloadavg()[0],
             }
             if kind == "workers":
                 one |= {"calling_process": own / cpu, "climbs": tree.climbed / cpu, "parts": tree.parts}
@@ -289,29 +291,39 @@ def small_cluster() -> Iterator[tuple[Client, psutil.Process]]:
 
 
 def cost(name: str, data_dir: Path) -> dict[str, float]:
-    """Return the CPU seconds of a part and of a node in the calling process and in the scheduler."""
+    """Return the CPU seconds of a part and of a node in the calling process and in the scheduler.
+
+    What both take while nothing happens is subtracted.
+    """
     over = until(GROWN_SECONDS)
     tree = searched(prepared(name, data_dir)(), ThreadDispatcher(2), lambda: over())
     rows, spent = [], []
     with small_cluster() as (client, scheduler):
+
+        def clocks() -> Any:
+            """Return the CPU seconds of this process and of the scheduler, and the time."""
+            there = scheduler.cpu_times()
+            return np.array([time.process_time(), there.user + there.system, time.monotonic()])
+
         for size in (PART_NODES[0], *PART_NODES):  # the first time, connections are made
             tree.nodes, tree.parts, tree.climbed = 0, 0, 0.0
             tree.budget.stopped = tree.events.budget.stopped = None
-            over = lambda most=COST_PARTS * size: tree.nodes > most  # noqa: E731
+            over = partial(reached, lambda: tree.nodes, COST_PARTS * size)
             tree._dispatcher = Pretending(client, size)
-            before = time.process_time(), sum(scheduler.cpu_times()[:2]), time.monotonic()
+            before = clocks()
             tree.run()
-            own = time.process_time() - before[0] - tree.climbed
-            theirs, wall = sum(scheduler.cpu_times()[:2]) - before[1], time.monotonic() - before[2]
+            took = clocks() - before - [tree.climbed, 0, 0]
             rows.append((tree.parts, tree.nodes))
-            spent.append((own, theirs))
+            spent.append(took)
             print(
-                f"{name} parts {tree.parts} nodes {tree.nodes}: {own:.2f} s here, {theirs:.2f} s in the scheduler,"
-                f" {wall:.2f} s",
-                flush=True,
+                name, "parts, nodes:", rows[-1], "seconds here, in the scheduler, in all:", took, flush=True
             )
-    (part, part_there), (node, node_there) = np.linalg.solve(np.array(rows[1:]), np.array(spent[1:])).tolist()
-    found = {"part": part, "node": node, "part_scheduler": part_there, "node_scheduler": node_there}
+        before = clocks()
+        time.sleep(IDLE_SECONDS)
+        idle = (clocks() - before) / IDLE_SECONDS
+    busy = np.array(spent) - np.outer(np.array(spent)[:, 2], idle)
+    part, node = np.linalg.solve(np.array(rows[1:]), busy[1:, :2])
+    found = dict(zip(("part", "part_scheduler", "node", "node_scheduler"), (*part, *node), strict=True))
     return {key: float(f"{value:.3g}") for key, value in found.items()}
 
 
@@ -377,12 +389,16 @@ class Server:
 
 
 class Nodes:
-    """Recorded nodes, drawn again and again: the seconds and the number of open children of each."""
+    """Recorded nodes, drawn again and again: the seconds and the number of open children of each.
 
-    def __init__(self, found: dict[str, Any]) -> None:
-        rng = np.random.default_rng(0)
-        seconds = np.array(found["nodes_ms"]) / 1000
-        self.mean = float(seconds.mean())
+    The seconds are scaled to the mean of the hour's run, which had a core of its own.
+    """
+
+    def __init__(self, name: str, found: dict[str, Any]) -> None:
+        rng, run = np.random.default_rng(0), hour(name)
+        seconds = np.array(found["nodes_ms"])
+        self.mean = run["seconds"]["total"] / (run["nodes"] / 2)  # every branching makes two of the nodes
+        seconds *= self.mean / seconds.mean()
         drawn = rng.integers(len(seconds), size=DRAWN)
         #: The seconds, and the number of open nodes, after each of the drawn nodes.
         self._seconds = np.cumsum(seconds[drawn])
@@ -400,14 +416,21 @@ class Nodes:
         return n, max(0, int(left[n - 1])), float(self._seconds[start + n] - began)
 
 
+def hour(name: str) -> dict[str, Any]:
+    """Return the hour's run on one thread."""
+    text = gzip.decompress((RESULTS / "gaps" / "hour" / "cells.jsonl.gz").read_bytes()).decode()
+    return next(
+        run for run in map(json.loads, text.splitlines()) if run["key"].startswith(f"{name}-sm-p0.99-")
+    )
+
+
 def plan(results: dict[str, Any]) -> list[dict[str, float]]:
     """Return the CPU hours that letter takes to some gaps, and the hours on workers of one thread.
 
     The work is the forecast (`milpbn.solving.outlook`) from the hour on one thread in `results/gaps/hour`.
     """
-    text = gzip.decompress((RESULTS / "gaps" / "hour" / "cells.jsonl.gz").read_bytes()).decode()
-    run = next(one for one in map(json.loads, text.splitlines()) if one["key"].startswith("letter-sm-p0.99-"))
-    trace = [TracePoint(*point) for point in run["trace"]]
+    run = hour("letter")
+    trace = [(seconds, objective, bound) for seconds, objective, bound in run["trace"]]
     rows = []
     for gap in GAPS:
         made = forecast(trace, run["time_limit"], gap)
@@ -446,7 +469,9 @@ def main() -> None:
         elif given.what == "cost":
             found = iter([{"costs": cost(name, given.data_dir)}])
         else:
-            found = iter([{"simulated": {str(w): simulated(w, Nodes(own), own["costs"]) for w in WORKERS}}])
+            found = iter(
+                [{"simulated": {str(w): simulated(w, Nodes(name, own), own["costs"]) for w in WORKERS}}]
+            )
         for part in found:
             own |= part
             write_results(OUTPUT, results)
