@@ -78,13 +78,26 @@ class Proof:
     ) -> None:
         """Record a node's branching decision together with the bounds of its children.
 
-        A file holds both children with their bounds, or neither. The decision is true for all structures of the first
-        child, false for all of the second. `fixings` and `leaves` are arguments of `fix` and of `leaf`.
+        The decision is true for all structures of the first child, false for all of the second. `fixings` and `leaves`
+        are arguments of `fix` and of `leaf`.
+        """
+        self.extend([(node, *decision, *children)], fixings, leaves)
+
+    def extend(
+        self,
+        branches: Iterable[tuple[int, int, int, int, int, int]],
+        fixings: Iterable[tuple[int, DualWeights, NDArray[np.integer]]],
+        leaves: Iterable[tuple[int, DualWeights]],
+    ) -> None:
+        """Record branching decisions, (node, decision, children), together with the bounds of the children.
+
+        A file holds all of them, or none. Nodes come before their children.
         """
         with self._lock:
-            self._drop(node)
-            self.branches.append((node, *decision, *children))
-            self.nbytes += PLACE_BYTES
+            for branch in branches:
+                self._drop(branch[0])
+                self.branches.append(branch)
+                self.nbytes += PLACE_BYTES
             for fixing in fixings:
                 self.fix(*fixing)
             for leaf in leaves:
@@ -124,7 +137,7 @@ class Proof:
         multipliers = saved.pieces("multipliers_size", "multiplier", np.float64)
         temperature = saved.array("temperature", np.float64, None).tolist()
         points = zip(entries, eta, temperature, rows, multipliers, strict=True)
-        weights = (DualWeights(*point) for point in points)
+        weights = (DualWeights.packed(*point) for point in points)
         for node, parent_sets in zip(nodes, fixed, strict=True):
             proof.fix(node, next(weights), parent_sets)
         for node, own in zip(leaves.tolist(), weights, strict=True):

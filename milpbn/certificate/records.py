@@ -6,7 +6,7 @@ use them; it reads the file with its own definitions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import struct
 from typing import NamedTuple
 
 import numpy as np
@@ -27,18 +27,37 @@ class Decision(NamedTuple):
     b: int
 
 
-@dataclass(frozen=True)
-class DualWeights:
-    """Dual weights, given by a point eta and a temperature, and the multipliers of inequalities."""
+#: What the packed dual weights begin with: n, k and the temperature.
+_WEIGHTS = struct.Struct("=iid")
 
-    #: Indices of the parent sets whose eta is not 0, and these components of eta, shape (n,) each.
-    parent_sets: NDArray[np.int32]
-    eta: NDArray[np.float64]
-    #: Of the soft minimum, in nats.
-    temperature: float
-    #: Indices of the inequalities (`Inequalities`) whose multipliers are not 0, and these multipliers, shape (k,) each.
-    rows: NDArray[np.int32]
-    multipliers: NDArray[np.float64]
+
+class DualWeights(NamedTuple):
+    """Dual weights, given by a point eta and a temperature, and the multipliers of inequalities.
+
+    A search keeps, sends and receives very many of them, so that they are one string of bytes.
+
+    Attributes
+    ----------
+    data : bytes
+        n, k and the temperature, then eta, the multipliers, the parent sets and the rows.
+    """
+
+    data: bytes
+
+    @classmethod
+    def packed(
+        cls,
+        parent_sets: NDArray[np.int32],
+        eta: NDArray[np.float64],
+        temperature: float,
+        rows: NDArray[np.int32],
+        multipliers: NDArray[np.float64],
+    ) -> DualWeights:
+        """Return the dual weights with these values, which the properties explain."""
+        head = _WEIGHTS.pack(len(eta), len(rows), temperature)
+        return cls(
+            b"".join((head, eta.tobytes(), multipliers.tobytes(), parent_sets.tobytes(), rows.tobytes()))
+        )
 
     @classmethod
     def of(
@@ -56,12 +75,44 @@ class DualWeights:
         used, place = np.unique(vertices, return_inverse=True)
         eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
         rows = np.flatnonzero(multipliers).astype(np.int32)
-        return cls(used.astype(np.int32), eta.astype(np.float64), float(temperature), rows, multipliers[rows])
+        return cls.packed(
+            used.astype(np.int32), eta.astype(np.float64), float(temperature), rows, multipliers[rows]
+        )
+
+    @property
+    def temperature(self) -> float:
+        """Temperature of the soft minimum, in nats."""
+        temperature: float = _WEIGHTS.unpack_from(self.data)[2]
+        return temperature
+
+    @property
+    def eta(self) -> NDArray[np.float64]:
+        """Components of eta that are not 0, shape (n,)."""
+        n, _, _ = _WEIGHTS.unpack_from(self.data)
+        return np.frombuffer(self.data, np.float64, n, _WEIGHTS.size)
+
+    @property
+    def parent_sets(self) -> NDArray[np.int32]:
+        """Indices of the parent sets of these components, shape (n,)."""
+        n, k, _ = _WEIGHTS.unpack_from(self.data)
+        return np.frombuffer(self.data, np.int32, n, _WEIGHTS.size + 8 * (n + k))
+
+    @property
+    def rows(self) -> NDArray[np.int32]:
+        """Indices of the inequalities (`Inequalities`) whose multipliers are not 0, shape (k,)."""
+        n, k, _ = _WEIGHTS.unpack_from(self.data)
+        return np.frombuffer(self.data, np.int32, k, _WEIGHTS.size + 8 * (n + k) + 4 * n)
+
+    @property
+    def multipliers(self) -> NDArray[np.float64]:
+        """These multipliers, shape (k,)."""
+        n, k, _ = _WEIGHTS.unpack_from(self.data)
+        return np.frombuffer(self.data, np.float64, k, _WEIGHTS.size + 8 * n)
 
     @property
     def nbytes(self) -> int:
         """Size of the arrays in bytes."""
-        return self.parent_sets.nbytes + self.eta.nbytes + self.rows.nbytes + self.multipliers.nbytes
+        return len(self.data) - _WEIGHTS.size
 
 
 class Inequalities(NamedTuple):

@@ -32,8 +32,8 @@ FIRST_SECONDS, MOST_SECONDS = 0.25, 10.0
 SECONDS_A_WORKER = 0.02
 #: Largest number of nodes of a part.
 MOST_NODES = 500
-#: Seconds between two looks at results, messages of one kind, and the list of workers.
-LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.005, 0.5, 1.0
+#: Seconds to wait for a result at most, and between two messages of one kind, and looks at the list of workers.
+LOOK_SECONDS, MESSAGE_SECONDS, COUNT_SECONDS = 0.1, 0.5, 1.0
 #: Seconds that workers have to give back their parts after a stop; what comes later is searched again.
 STOP_SECONDS = 3.0
 #: Share of the time that this process may spend on climbs from near the incumbent.
@@ -64,8 +64,9 @@ def part_size(n_open: int, workers: int, rate: float) -> tuple[int, float, float
     """Return the largest number of nodes of a part, and the most and the least seconds to search below them.
 
     While few nodes are open, parts are short, because their results are the nodes for the other workers. The least time
-    grows with the number of workers: the calling process can take back some fifty parts a second. A part has only as
-    many nodes as a worker closes in the least time, so that all nodes come in about the order of best-bound search.
+    grows with the number of workers that get a part: the calling process can take back some fifty parts a second. A
+    part has only as many nodes as a worker closes in the least time, so that all nodes come in about the order of
+    best-bound search.
 
     Parameters
     ----------
@@ -77,7 +78,7 @@ def part_size(n_open: int, workers: int, rate: float) -> tuple[int, float, float
         Nodes that a worker closes in a second.
     """
     slots = PARTS * max(1, workers)
-    least = max(FIRST_SECONDS, SECONDS_A_WORKER * workers)
+    least = max(FIRST_SECONDS, SECONDS_A_WORKER * min(workers, n_open))
     most = min(math.ceil(rate * least), n_open // (2 * slots), MOST_NODES)
     return max(1, most), min(MOST_SECONDS + least, least * max(1.0, n_open / slots)), least
 
@@ -161,12 +162,14 @@ class DaskDispatcher:
             self._give_again(search)
 
     def _idle(self, search: TreeSearch) -> None:
-        """Climb while no worker needs anything, or wait for a moment."""
+        """Climb while no worker needs anything, or wait for the next result for a moment."""
         now = time.monotonic()
         if self._stopped is None and self._climbed < CLIMB_SHARE * (now - self._began):
             search.climb()
             self._climbed += time.monotonic() - now
-        time.sleep(LOOK_SECONDS)
+        with self._done.thread_condition:
+            if not self._done.has_ready():
+                self._done.thread_condition.wait(LOOK_SECONDS)
 
     @property
     def _rate(self) -> float:
@@ -200,7 +203,7 @@ class DaskDispatcher:
             self._send(SentPart(self._next_number, task))
 
     def _send(self, part: SentPart) -> None:
-        future = self.client.submit(search_part, self._name, part.number, part.task, pure=False)
+        future = self.client.submit(search_part, self._name, part.number, pickle.dumps(part.task), pure=False)
         self._out[future] = part
         self._done.add(future)
 
@@ -222,10 +225,11 @@ class DaskDispatcher:
         part = self._out.pop(future, None)
         if part is None:
             return  # a part that came twice
-        if isinstance(result, SubtreeResult):
-            search.take_back_subtree(part.task, result)
-            self._closed += len(result.closed)
-            self._busy += result.seconds
+        if isinstance(result, bytes):
+            found: SubtreeResult = pickle.loads(result)
+            search.take_back_subtree(part.task, found)
+            self._closed += found.n_closed
+            self._busy += found.seconds
             self._starts.pop(part.number, None)
             return
         error = result[1] if isinstance(result, tuple) else result

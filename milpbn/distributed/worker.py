@@ -62,11 +62,15 @@ class SearchPlugin(distributed.WorkerPlugin):
         self._hurried = time.monotonic()
 
 
-def search_part(name: str, number: int, task: SubtreeTask) -> SubtreeResult:
-    """Search below nodes on this worker; tell the search at the beginning which part it is."""
+def search_part(name: str, number: int, task: bytes) -> bytes:
+    """Search below nodes on this worker; tell the search at the beginning which part it is.
+
+    Task and result are pickled here and in the dispatcher: Dask would take several times as long, in the thread that
+    receives everything.
+    """
     worker = distributed.get_worker()
     worker.log_event(name, (number, worker.address))
-    return cast(SearchPlugin, worker.plugins[name]).search(task)
+    return pickle.dumps(cast(SearchPlugin, worker.plugins[name]).search(pickle.loads(task)))
 
 
 async def tell(name: str, what: dict[str, Any], dask_worker: distributed.Worker) -> None:

@@ -81,6 +81,22 @@ def product_of_gains(gains: Iterable[Gain], most: float) -> float:
     return score
 
 
+class Observations(NamedTuple):
+    """Observations that were made since some moment, in few arrays of equal length.
+
+    Attributes
+    ----------
+    places : int64 array
+        Places in the flattened arrays of `PseudoCosts`.
+    sums, counts : float64 arrays
+        What to add there.
+    """
+
+    places: NDArray[np.int64]
+    sums: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+
 class PseudoCosts(NamedTuple):
     """The observations of a branching rule, [0] where decisions do not hold and [1] where they do.
 
@@ -98,6 +114,18 @@ class PseudoCosts(NamedTuple):
     def copy(self) -> PseudoCosts:
         """Return an independent copy."""
         return PseudoCosts(self.sums.copy(), self.counts.copy())
+
+    def since(self, before: PseudoCosts) -> Observations:
+        """Return the observations that `before`, an earlier copy, lacks."""
+        new = np.flatnonzero(self.counts != before.counts)
+        return Observations(
+            new, *(own.flat[new] - old.flat[new] for own, old in zip(self, before, strict=True))
+        )
+
+    def add(self, more: Observations) -> None:
+        """Add observations that were made elsewhere."""
+        self.sums.flat[more.places] += more.sums
+        self.counts.flat[more.places] += more.counts
 
 
 class BranchingRule:

@@ -83,7 +83,7 @@ def bound_children(
         Numbers of the child in which the decision holds, and of the other child.
     """
     out = BoundedNodes(decision, numbers)
-    parent = node.restriction(len(worker.context.model.linear))
+    parent = node.restriction()
     for number, holds in zip(numbers, (True, False), strict=True):
         child = parent.child(worker.context.model.oracle, decision, holds)
         gain = _bound_child(worker, node, number, child, out)
@@ -183,8 +183,7 @@ def open_node(
         float(max(point.state.child_temperature, point.state.temperature)),
         multipliers,
     )
-    packed = np.packbits(restriction.allowed)
-    return Node(number, bound, packed, restriction.edges, start, weights)
+    return Node.packed(number, bound, restriction, start, weights)
 
 
 def only_structure(

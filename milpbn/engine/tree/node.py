@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -11,8 +13,10 @@ from numpy.typing import NDArray
 from milpbn.certificate.records import EDGE, ORPHAN, PARENT_SET, Decision, DualWeights
 from milpbn.engine.relaxation.oracle import Oracle
 
-#: Bytes of a node's Python objects, without its arrays.
-OBJECT_BYTES = 500
+#: Bytes of a node's Python objects, without what they hold.
+OBJECT_BYTES = 400
+#: What the packed part of a node begins with: P, V, k, R, the number of forced edges, the temperature.
+_HEAD = struct.Struct("=5i4xd")
 
 
 class Restriction(NamedTuple):
@@ -96,15 +100,12 @@ class DualPoint(NamedTuple):
     temperature: float
     multipliers: NDArray[np.float64]
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the arrays."""
-        return self.vertices.nbytes + self.shares.nbytes + self.gradient.nbytes + self.multipliers.nbytes
-
 
 @dataclass(frozen=True)
 class Node:
     """An open node: a restricted subproblem that has a bound, and is neither pruned nor branched on yet.
+
+    A search has very many of them, and workers send them to each other, so that all but these attributes is packed.
 
     Attributes
     ----------
@@ -112,27 +113,83 @@ class Node:
         0 for the root. The k-th branching makes the children 2 k - 1, in which the decision holds, and 2 k.
     bound : float
         Upper bound on the score of the node's structures.
-    packed : uint8 array, shape (ceil(P / 8),)
-        The allowed parent sets, as bits.
-    edges : tuple of pairs of int
-        The forced edges, as in `Restriction`.
+    data : bytes
+        The packed restriction and start. Of the vertices' parent sets the smallest of each variable and the distances
+        from it are kept, which take one byte each as long as they are below 256.
     weights : DualWeights or None
         The dual weights that prove the bound; None if no proof is wanted.
     """
 
     number: int
     bound: float
-    packed: NDArray[np.uint8]
-    edges: tuple[tuple[int, int], ...]
-    start: DualPoint
+    data: bytes
     weights: DualWeights | None
 
-    def restriction(self, n_sets: int) -> Restriction:
-        """Return the node's structures; `n_sets` is the number P of parent sets of the problem."""
-        return Restriction(np.unpackbits(self.packed, count=n_sets).astype(bool), self.edges)
+    @classmethod
+    def packed(
+        cls,
+        number: int,
+        bound: float,
+        restriction: Restriction,
+        start: DualPoint,
+        weights: DualWeights | None,
+    ) -> Node:
+        """Return the node with this restriction and start."""
+        k, V = start.vertices.shape
+        counts = len(restriction.allowed), V, k, len(start.multipliers), len(restriction.edges)
+        least = start.vertices.min(axis=0, initial=np.iinfo(np.int32).max)
+        above = start.vertices - least
+        arrays = (
+            start.shares,
+            start.multipliers,
+            start.gradient,
+            least,
+            np.array(restriction.edges, dtype=np.int32),
+            np.packbits(restriction.allowed),
+            above.astype(np.min_scalar_type(above.max(initial=0))),
+        )
+        head = _HEAD.pack(*counts, start.temperature)
+        return cls(number, bound, head + b"".join(array.tobytes() for array in arrays), weights)
+
+    def __reduce__(self) -> tuple[type[Node], tuple[int, float, bytes, DualWeights | None]]:
+        return Node, (self.number, self.bound, self.data, self.weights)
+
+    def restriction(self) -> Restriction:
+        """Return the node's structures; new arrays."""
+        P, V, k, R, n_edges, _ = _HEAD.unpack_from(self.data)
+        place = _HEAD.size + 8 * (k + R) + 4 * (P + V)
+        edges = np.frombuffer(self.data, np.int32, 2 * n_edges, place).reshape(-1, 2).tolist()
+        bits = np.frombuffer(self.data, np.uint8, (P + 7) // 8, place + 8 * n_edges)
+        return Restriction(np.unpackbits(bits, count=P).astype(bool), tuple((a, b) for a, b in edges))
+
+    @cached_property
+    def start(self) -> DualPoint:
+        """The point at which the steps of the node ended and those of its children start; kept for its probes."""
+        return self.unpacked_start()
+
+    def unpacked_start(self) -> DualPoint:
+        """Return the point at which the steps of the node ended and those of its children start; new arrays."""
+        P, V, k, R, n_edges, temperature = _HEAD.unpack_from(self.data)
+        data = bytearray(self.data)  # so that the arrays can be written to, as compiled functions expect
+        place = _HEAD.size + 8 * (k + R) + 4 * P
+        least = np.frombuffer(data, np.int32, V, place)
+        place += 4 * V + 8 * n_edges + (P + 7) // 8
+        above = np.frombuffer(data, f"u{(len(data) - place) // max(1, k * V) or 1}", k * V, place)
+        return DualPoint(
+            least + above.reshape(k, V).astype(np.int32),
+            np.frombuffer(data, np.float64, k, _HEAD.size),
+            np.frombuffer(data, np.float32, P, _HEAD.size + 8 * (k + R)),
+            temperature,
+            np.frombuffer(data, np.float64, R, _HEAD.size + 8 * k),
+        )
+
+    @property
+    def unpacked_nbytes(self) -> int:
+        """Bytes of restriction and start as plain arrays, without the edges."""
+        P, V, k, R, _, _ = _HEAD.unpack_from(self.data)
+        return (P + 7) // 8 + 8 * (k + R) + 4 * (P + k * V)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the node."""
-        weights = 0 if self.weights is None else self.weights.nbytes
-        return OBJECT_BYTES + self.packed.nbytes + self.start.nbytes + weights
+        return OBJECT_BYTES + len(self.data) + (0 if self.weights is None else self.weights.nbytes)

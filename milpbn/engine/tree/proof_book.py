@@ -11,6 +11,7 @@ from milpbn.certificate.format import OVERHEAD
 from milpbn.engine.optima import Optima
 from milpbn.engine.root import Root
 from milpbn.engine.tree.children import BoundedNodes
+from milpbn.engine.tree.subtree import SubtreeResult
 from milpbn.util.saved_arrays import SavedArrays, number
 
 
@@ -41,19 +42,37 @@ class ProofBook:
 
         `nodes` are its children; without a decision it is the node itself. The incumbent's score never falls.
         """
-        proof, pool = self._root.proof, self._root.pool
+        proof = self._root.proof
         if proof is not None and nodes.decision is not None:
             proof.branch(number, nodes.decision, nodes.numbers, nodes.fixings, nodes.leaves)
         elif proof is not None:
             for leaf in nodes.leaves:
                 proof.leaf(*leaf)
         for allowed, bound in nodes.pruned:
-            only = np.flatnonzero(allowed)
-            if len(only) == self._root.problem.candidates.n_variables:
-                pool.leaf(only, bound)
-            else:
-                self.bound = max(self.bound, bound)
-            self.optima.add(allowed, bound, incumbent)
+            self._prune(allowed, bound, incumbent)
+
+    def record_subtree(self, result: SubtreeResult, incumbent: float) -> None:
+        """Record what a search below nodes has closed; its numbers are those of the tree."""
+        if self._root.proof is not None:
+            fixings = zip(result.fixing_nodes.tolist(), result.fixings, strict=True)
+            self._root.proof.extend(
+                map(tuple, result.branches.tolist()),
+                ((node, weights, np.frombuffer(gone, np.int32)) for node, (weights, gone) in fixings),
+                zip(result.leaf_nodes.tolist(), result.leaves, strict=True),
+            )
+        n_sets = self._root.problem.candidates.n_sets
+        for bits, bound in result.pruned:
+            allowed = np.unpackbits(np.frombuffer(bits, np.uint8), count=n_sets).astype(bool)
+            self._prune(allowed, bound, incumbent)
+
+    def _prune(self, allowed: NDArray[np.bool_], bound: float, incumbent: float) -> None:
+        """Take the allowed parent sets and the bound of a pruned node."""
+        only = np.flatnonzero(allowed)
+        if len(only) == self._root.problem.candidates.n_variables:
+            self._root.pool.leaf(only, bound)
+        else:
+            self.bound = max(self.bound, bound)
+        self.optima.add(allowed, bound, incumbent)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Return bound and arcs as arrays, which `restore` takes; the proof has its own (`Proof.arrays`)."""

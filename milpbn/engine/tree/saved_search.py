@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights
-from milpbn.engine.tree.node import DualPoint, Node
+from milpbn.engine.tree.node import DualPoint, Node, Restriction
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import Source
 from milpbn.util.saved_arrays import SavedArrays
@@ -52,7 +52,7 @@ class SearchState:
     def nbytes(self) -> int:
         """Bytes of all arrays, at most."""
         proof = 0 if self.proof is None else self.proof.nbytes
-        nodes = sum(node.packed.nbytes + node.start.nbytes + NUMBERS for node in self.nodes)
+        nodes = sum(node.unpacked_nbytes + NUMBERS for node in self.nodes)
         return sum(array.nbytes for array in self.parts.values()) + nodes + proof
 
     def arrays(self) -> dict[str, Source]:
@@ -76,15 +76,17 @@ def _node_arrays(nodes: Sequence[Node]) -> dict[str, Callable[[], NDArray[Any]]]
     found = {
         "number": joined(np.int64, lambda node: node.number),
         "bound": joined(np.float64, lambda node: node.bound),
-        "allowed": joined(np.uint8, lambda node: node.packed),
-        "edges_size": joined(np.int64, lambda node: len(node.edges)),
-        "edges": pieces(np.int64, lambda node: np.array(node.edges, dtype=np.int64).reshape(-1, 2)),
-        "vertices_size": joined(np.int64, lambda node: len(node.start.shares)),
-        "vertices": pieces(np.int32, lambda node: node.start.vertices),
-        "shares": pieces(np.float64, lambda node: node.start.shares),
-        "gradient": joined(np.float32, lambda node: node.start.gradient),
-        "temperature": joined(np.float64, lambda node: node.start.temperature),
-        "multipliers": joined(np.float64, lambda node: node.start.multipliers),
+        "allowed": joined(np.uint8, lambda node: np.packbits(node.restriction().allowed)),
+        "edges_size": joined(np.int64, lambda node: len(node.restriction().edges)),
+        "edges": pieces(
+            np.int64, lambda node: np.array(node.restriction().edges, dtype=np.int64).reshape(-1, 2)
+        ),
+        "vertices_size": joined(np.int64, lambda node: len(node.unpacked_start().shares)),
+        "vertices": pieces(np.int32, lambda node: node.unpacked_start().vertices),
+        "shares": pieces(np.float64, lambda node: node.unpacked_start().shares),
+        "gradient": joined(np.float32, lambda node: node.unpacked_start().gradient),
+        "temperature": joined(np.float64, lambda node: node.unpacked_start().temperature),
+        "multipliers": joined(np.float64, lambda node: node.unpacked_start().multipliers),
     }
     return {NODE + name: make for name, make in found.items()}
 
@@ -125,8 +127,9 @@ def restored_nodes(
     )
     nodes = []
     for number, bound, allowed, edges, vertices, shares, gradient, temperature, multipliers in saved_nodes:
-        point = DualPoint(vertices.copy(), shares.copy(), gradient.copy(), temperature, multipliers.copy())
+        point = DualPoint(vertices, shares, gradient, temperature, multipliers)
+        bits = np.unpackbits(allowed, count=P).astype(bool)
         forced = tuple((int(a), int(b)) for a, b in edges)
         weights = None if leaves is None else leaves[number]
-        nodes.append(Node(number, bound, allowed.copy(), forced, point, weights))
+        nodes.append(Node.packed(number, bound, Restriction(bits, forced), point, weights))
     return nodes

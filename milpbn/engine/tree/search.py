@@ -153,7 +153,7 @@ class BranchAndBound:
         while (node := self._next(wait)) is not None:
             if node.bound > self.target:
                 return node
-            allowed = node.restriction(len(self.root.model.linear)).allowed
+            allowed = node.restriction().allowed
             self._close(node, BoundedNodes(pruned=[(allowed, node.bound)]))
         self._lock.notify_all()
         return None
@@ -223,17 +223,15 @@ class BranchAndBound:
             else:
                 for structure in result.structures:
                     self.primal.offer(structure, self.root.value(structure))
-                for gain in result.gains:
-                    self.rule.learn(gain)
+                self.rule.costs.add(result.gains)
                 self._effort.steps += result.steps
                 self._effort.discarded += result.discarded
                 result = result.renumbered(task.last, self._n_children - task.last)
                 self._n_children += result.n_children
                 for node in task.nodes:
                     self._frontier.close(node)
-                for number, nodes in result.closed:
-                    self._book.record(number, nodes, self.incumbent)
-                for node in sorted(result.open, key=lambda node: -node.bound):
+                self._book.record_subtree(result, self.incumbent)
+                for node in result.nodes(task):
                     self._frontier.push(node)
             self._report()
             self._lock.notify_all()

@@ -9,15 +9,19 @@ from __future__ import annotations
 import math
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milpbn.certificate.records import DualWeights
 from milpbn.engine.dual.point import Point, score_of
+from milpbn.engine.relaxation.oracle import Oracle
+from milpbn.engine.thresholds import fixing_threshold
 from milpbn.engine.tree.bounding import Context, Worker
-from milpbn.engine.tree.branching_rule import BranchingRule, Gain, PseudoCosts
+from milpbn.engine.tree.branching_rule import BranchingRule, Observations, PseudoCosts
 from milpbn.engine.tree.children import BoundedNodes
 from milpbn.engine.tree.expansion import Effort, NodeTask, expand
 from milpbn.engine.tree.frontier import Frontier
@@ -65,14 +69,30 @@ class SubtreeTask(NamedTuple):
 class SubtreeResult(NamedTuple):
     """What a search below some nodes found.
 
+    The process that takes results back gets them from all workers, so that it has little to do for each node: numbers
+    are arrays, and what it only keeps is packed.
+
     Attributes
     ----------
-    closed : list of (int, BoundedNodes)
-        Every node that was closed, in order: its number, and its children or its bound. Open nodes among the children
-        are left out.
-    open : list of Node
-        The nodes that are open at the end.
-    gains : list of Gain
+    n_closed : int
+        Number of nodes that were closed.
+    branches : int64 array, shape (k, 6)
+        The nodes that were branched on, in order: number, decision, numbers of the children.
+    fixing_nodes : int64 array
+        The nodes of the fixings.
+    fixings : list of (DualWeights, bytes)
+        Their dual weights, and the int32 indices of the parent sets that they fix to 0.
+    leaf_nodes : int64 array
+        The nodes that were not branched on.
+    leaves : list of DualWeights
+        Their dual weights.
+    pruned : list of (bytes, float)
+        The allowed parent sets, as bits, and the bound of those pruned nodes that bounds or common arcs depend on.
+    open_nodes, open_bounds : int64 and float64 array
+        The nodes that are open at the end, largest bound first.
+    open : list of bytes
+        The packed parts of these nodes; empty for those of the task.
+    gains : Observations
         Observations for the branching rule.
     steps, discarded : int
         Steps taken, and those of probes whose children were discarded.
@@ -82,9 +102,17 @@ class SubtreeResult(NamedTuple):
         Wall-clock time of the search.
     """
 
-    closed: list[tuple[int, BoundedNodes]]
-    open: list[Node]
-    gains: list[Gain]
+    n_closed: int
+    branches: NDArray[np.int64]
+    fixing_nodes: NDArray[np.int64]
+    fixings: list[tuple[DualWeights, bytes]]
+    leaf_nodes: NDArray[np.int64]
+    leaves: list[DualWeights]
+    pruned: list[tuple[bytes, float]]
+    open_nodes: NDArray[np.int64]
+    open_bounds: NDArray[np.float64]
+    open: list[bytes]
+    gains: Observations
     steps: int
     discarded: int
     structures: list[Structure]
@@ -93,29 +121,30 @@ class SubtreeResult(NamedTuple):
     @property
     def n_children(self) -> int:
         """Number of new nodes."""
-        return 2 * sum(nodes.decision is not None for _, nodes in self.closed)
+        return 2 * len(self.branches)
 
     def renumbered(self, last: int, shift: int) -> SubtreeResult:
         """Return the result with numbers larger than `last` increased by `shift`."""
 
-        def new(number: int) -> int:
-            return number + shift if number > last else number
+        def new(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+            return numbers + shift * (numbers > last)
 
-        closed = [
-            (
-                new(number),
-                replace(
-                    nodes,
-                    numbers=(new(nodes.numbers[0]), new(nodes.numbers[1])),
-                    fixings=[(new(node), weights, gone) for node, weights, gone in nodes.fixings],
-                    leaves=[(new(node), weights) for node, weights in nodes.leaves],
-                ),
-            )
-            for number, nodes in self.closed
-        ]
+        node, *decision, first, second = self.branches.T
         return self._replace(
-            closed=closed, open=[replace(node, number=new(node.number)) for node in self.open]
+            branches=np.stack([new(node), *decision, new(first), new(second)], axis=1),
+            fixing_nodes=new(self.fixing_nodes),
+            leaf_nodes=new(self.leaf_nodes),
+            open_nodes=new(self.open_nodes),
         )
+
+    def nodes(self, task: SubtreeTask) -> Iterator[Node]:
+        """Yield the open nodes, largest bound first."""
+        known = {node.number: node for node in task.nodes}
+        weights = dict(zip(self.leaf_nodes.tolist(), self.leaves, strict=True))
+        for number, bound, data in zip(
+            self.open_nodes.tolist(), self.open_bounds.tolist(), self.open, strict=True
+        ):
+            yield Node(number, bound, data, weights.get(number)) if data else known[number]
 
 
 class FoundStructures:
@@ -191,10 +220,9 @@ def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeRe
     """
     model, found = worker.context.model, worker.incumbents
     assert isinstance(found, FoundStructures)
-    rule, frontier = BranchingRule(model.oracle, task.costs), Frontier()
+    rule, frontier = BranchingRule(model.oracle, task.costs.copy()), Frontier()
     effort, last = replace(task.effort), task.last
     closed: list[tuple[int, BoundedNodes]] = []
-    gains: list[Gain] = []
     for node in task.nodes:
         frontier.push(node)
     least = Budget(task.least)
@@ -204,7 +232,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeRe
         node = frontier.take()
         frontier.update(max(node.bound, frontier.bound()), worker.target)
         if node.bound <= worker.target:
-            allowed = node.restriction(len(model.linear)).allowed
+            allowed = node.restriction().allowed
             nodes = BoundedNodes(pruned=[(allowed, node.bound)])
         else:
             one = NodeTask(node, (last + 1, last + 2), rule.costs, effort.probe_budget(), effort.steps)
@@ -215,33 +243,64 @@ def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeRe
             last += 2
             for gain in expansion.gains:
                 rule.learn(gain)
-            gains += expansion.gains
             effort.add(expansion)
             nodes = expansion.nodes
         frontier.close(node)
         for child in sorted(nodes.open, key=lambda child: -child.bound):
             frontier.push(child)
         closed.append((node.number, nodes))
+    threshold = fixing_threshold(found.cutoff, model.score_error)
+    before = {node.number for node in task.nodes}
+    opened = sorted(frontier.nodes(), key=lambda node: -node.bound)
     return SubtreeResult(
-        _without_inner_leaves(closed),
-        frontier.nodes(),
-        gains,
-        effort.steps - task.effort.steps,
-        effort.discarded - task.effort.discarded,
-        found.structures,
-        time.monotonic() - least.began,
+        **_proved(closed),
+        pruned=_decisive([one for _, nodes in closed for one in nodes.pruned], threshold, model.oracle),
+        open_nodes=_integers(node.number for node in opened),
+        open_bounds=np.array([node.bound for node in opened], dtype=np.float64),
+        open=[b"" if node.number in before else node.data for node in opened],
+        gains=rule.costs.since(task.costs),
+        steps=effort.steps - task.effort.steps,
+        discarded=effort.discarded - task.effort.discarded,
+        structures=found.structures,
+        seconds=time.monotonic() - least.began,
     )
 
 
-def _without_inner_leaves(closed: list[tuple[int, BoundedNodes]]) -> list[tuple[int, BoundedNodes]]:
-    """Return the closed nodes without open children, and without dual weights of nodes that were branched on later."""
-    branched = {number for number, nodes in closed if nodes.decision is not None}
-    return [
-        (
-            number,
-            replace(
-                nodes, open=[], gains=[], leaves=[leaf for leaf in nodes.leaves if leaf[0] not in branched]
-            ),
-        )
-        for number, nodes in closed
+def _integers(numbers: Iterable[int]) -> NDArray[np.int64]:
+    return np.fromiter(numbers, dtype=np.int64)
+
+
+def _proved(closed: list[tuple[int, BoundedNodes]]) -> dict[str, Any]:
+    """Return what the closed nodes have for the proof, without dual weights of nodes that were branched on later."""
+    branches = [
+        (number, *nodes.decision, *nodes.numbers) for number, nodes in closed if nodes.decision is not None
     ]
+    branched = {number for number, *_ in branches}
+    fixings = [fixing for _, nodes in closed for fixing in nodes.fixings]
+    leaves = [leaf for _, nodes in closed for leaf in nodes.leaves if leaf[0] not in branched]
+    return {
+        "n_closed": len(closed),
+        "branches": np.array(branches, dtype=np.int64).reshape(-1, 6),
+        "fixing_nodes": _integers(number for number, _, _ in fixings),
+        "fixings": [(weights, gone.astype(np.int32).tobytes()) for _, weights, gone in fixings],
+        "leaf_nodes": _integers(number for number, _ in leaves),
+        "leaves": [weights for _, weights in leaves],
+    }
+
+
+def _decisive(
+    pruned: list[tuple[NDArray[np.bool_], float]], threshold: float, oracle: Oracle
+) -> list[tuple[bytes, float]]:
+    """Return the pruned nodes that `ProofBook` cannot do without.
+
+    These are the nodes that may contain an optimum, those with one choice of parent sets, and of the others that with
+    the largest bound.
+    """
+    single = len(oracle.offsets) - 1
+
+    def decides(allowed: NDArray[np.bool_], bound: float) -> bool:
+        return bound >= threshold or np.count_nonzero(allowed) == single
+
+    others = [one for one in pruned if not decides(*one)]
+    kept = [one for one in pruned if decides(*one)] + sorted(others, key=lambda one: one[1])[-1:]
+    return [(np.packbits(allowed).tobytes(), bound) for allowed, bound in kept]

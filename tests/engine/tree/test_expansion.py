@@ -55,7 +55,7 @@ def expanded(tree: BranchAndBound, node: Node, rule: BranchingRule, budget: floa
 
 
 def ranked(tree: BranchAndBound, node: Node, rule: BranchingRule, most: int):
-    allowed = node.restriction(len(tree.root.model.linear)).allowed
+    allowed = node.restriction().allowed
     return rule.candidates(node.start.vertices, node.start.shares, allowed, most)
 
 

@@ -7,14 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from milpbn.engine.tree.frontier import Frontier
-from milpbn.engine.tree.node import DualPoint, Node
+from milpbn.engine.tree.node import Node
 from milpbn.engine.tuning import TUNING
 
 
 def open_node(number: int, bound: float) -> Node:
-    empty = np.zeros(0)
-    start = DualPoint(empty.astype(np.int32), empty, empty.astype(np.float32), 1.0, empty)
-    return Node(number, bound, np.zeros(3, dtype=np.uint8), (), start, None)
+    return Node(number, bound, b"", None)
 
 
 @given(st.lists(st.floats(0.0, 100.0), max_size=40), st.floats(0.0, 50.0), st.randoms(use_true_random=False))

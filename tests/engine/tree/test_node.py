@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 from running import all_choices
 
-from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision
+from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision, DualWeights
 from milpbn.engine.relaxation.oracle import BRANCHINGS, ORDERS, oracle_of
 from milpbn.engine.tree.branching_rule import BranchingRule, Gain
-from milpbn.engine.tree.node import Restriction
+from milpbn.engine.tree.node import DualPoint, Node, Restriction
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
@@ -171,3 +172,24 @@ def test_pseudo_costs_are_estimated_from_decisions_on_the_same_variables():
             np.array([first, second]), np.array([0.5, 0.5]), np.ones(candidates.n_sets, dtype=bool)
         )
         assert best[0].decision == Decision(EDGE, good, 2)
+
+
+@pytest.mark.parametrize("n_sets", [20, 2000])
+def test_a_packed_node_holds_restriction_and_start_to_the_last_digit(n_sets: int) -> None:
+    rng = np.random.default_rng(n_sets)
+    restriction = Restriction(rng.random(n_sets) < 0.5, ((0, 2), (1, 3)))
+    vertices = rng.integers(0, n_sets, (7, 3)).astype(np.int32)
+    shares, gradient = rng.dirichlet(np.ones(7)), rng.normal(size=n_sets).astype(np.float32)
+    start = DualPoint(vertices, shares, gradient, 0.125, np.array([1.5, 0.0]))
+    weights = DualWeights.of(vertices.astype(np.int64), shares, 0.5, start.multipliers)
+    node = pickle.loads(pickle.dumps(Node.packed(4, -1.25, restriction, start, weights)))
+    assert (node.number, node.bound, node.weights) == (4, -1.25, weights)
+    assert node.restriction().edges == restriction.edges
+    assert (node.restriction().allowed == restriction.allowed).all()
+    for own, packed in zip(start, node.start, strict=True):
+        assert np.array_equal(own, packed)
+        assert not isinstance(own, np.ndarray) or (own.dtype == packed.dtype and packed.flags.writeable)
+    assert weights.eta.sum() == pytest.approx(1.0 * vertices.shape[1])
+    assert weights.parent_sets.tolist() == np.unique(vertices).tolist()
+    assert (weights.rows.tolist(), weights.multipliers.tolist(), weights.temperature) == ([0], [1.5], 0.5)
+    assert weights.nbytes == 12 * len(weights.eta) + 12

@@ -54,7 +54,7 @@ class Parts:
             worker = Worker(context, FoundStructures(context, sent, never), never)
             enough = Budget(cancelled=lambda asked=asked: next(asked) >= self.expansions)
             result = search_subtree(worker, sent, enough)
-            self.closed += len(result.closed)
+            self.closed += result.n_closed
             search.take_back_subtree(task, pickle.loads(pickle.dumps(result)))
 
 
