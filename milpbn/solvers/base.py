@@ -69,9 +69,6 @@ class Settings:
     #: `time.monotonic` value at which the solver has to stop.
     deadline: float | None = None
     threads: int = 1
-    #: Processes on this machine, or address, file or client of a scheduler, that search instead of the threads.
-    workers: int | None = None
-    dask: object = None
     seed: int = 0
     #: Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
     gap_rel: float = 0.0
