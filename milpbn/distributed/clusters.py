@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,8 +55,8 @@ def dispatcher(
         with connected(None, dask) as client:
             yield DaskDispatcher(client, threads, beside=beside)
     else:
+        share = share_of(workers)
         with local_workers(workers) as here:
-            share = share_of(workers)
             yield DaskDispatcher(here.client, threads, beside=beside, share=share, check=here.check)
 
 
@@ -186,19 +186,21 @@ def scheduler(where: str) -> Iterator[Client]:
         If there is no scheduler, or one of its workers has another version of milpbn or none.
     """
     address = _address_in(where) if os.path.exists(where) else where
-    try:
-        # A client that finds nothing would leave a thread behind that disturbs the next one.
-        socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(
-            f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
-            f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of its "
-            "scheduler file."
-        ) from None
     # What Dask logs of a lost connection are tracebacks.
-    with silence_logging_cmgr(logging.CRITICAL), client:
-        check_versions(client)
+    with silence_logging_cmgr(logging.CRITICAL), ExitStack() as stack:
+        try:
+            # A client that finds nothing would leave a thread behind that disturbs the next one.
+            socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
+            client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
+            check_versions(client)
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
+                f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of "
+                "its scheduler file."
+            ) from None
         yield client
 
 

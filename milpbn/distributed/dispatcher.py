@@ -276,8 +276,8 @@ class DaskDispatcher:
             raise SolverError(
                 f"{GIVEN_UP} workers ended while they searched below the nodes "
                 f"{', '.join(str(node.number) for node in part.task.nodes)}, most likely because memory ran out; "
-                f"these nodes are still open in the checkpoint. {self._kept(search, part)}Give the workers more memory, "
-                "or go on without them."
+                f"these nodes stay open in the checkpoint, if there is one. {self._kept(search, part)}Give the workers "
+                "more memory, or go on without them."
             )
         self._send(part.task._replace(seconds=part.task.seconds / 2), lost)
 

@@ -20,7 +20,6 @@ from milpbn.util.budget import Budget
 from milpbn.util.memory import Growth, format_bytes, peak_memory
 from milpbn.version import __version__
 
-
 #: How often a plugin is sent to the workers, if one of them dies meanwhile.
 REGISTERED = 5
 #: Seconds before the end of its lifetime at which a worker gives back what it searches.
@@ -110,7 +109,7 @@ def search_file(path: str | os.PathLike[str]) -> str:
     )
     peak = peak_memory()
     memory = "unknown" if peak is None else format_bytes(peak)
-    return f"{len(found.closed)} nodes in {found.seconds:.1f} s, {len(found.open)} left open, peak memory {memory}."
+    return f"{found.n_children} new nodes in {found.seconds:.1f} s, {len(found.open)} left open, peak memory {memory}."
 
 
 async def tell(name: str, what: dict[str, Any], dask_worker: distributed.Worker) -> None:

@@ -69,6 +69,8 @@ class Settings:
     #: `time.monotonic` value at which the solver has to stop.
     deadline: float | None = None
     threads: int = 1
+    #: Processes on this machine that search instead of the threads, and share the memory.
+    workers: int | None = None
     seed: int = 0
     #: Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
     gap_rel: float = 0.0

@@ -129,6 +129,7 @@ class Options(DeclaredOptions):
         return Settings(
             deadline=deadline,
             threads=self.n_threads,
+            workers=self.workers,
             seed=self.random_state,
             gap_rel=self.gap_rel,
             gap_abs=self.gap_abs,

@@ -1,16 +1,16 @@
 """SIGKILL at random instants of a search on workers: of a worker, a nanny, the scheduler, or the calling process.
 
-    python tests/faults/kill_cluster.py [--runs 20] [--kills 100] [--seconds S] [--output results/reliability/kill_cluster.json]
+    python tests/faults/kill_cluster.py [--runs 20] [--kills 100] [--seconds S] [--output FILE]
 
-A run proves one problem with `milpbn solve --checkpoint`, on a scheduler and two workers of their own or on local workers. It
+A run proves one problem with `milpbn solve --checkpoint`, on a scheduler and two workers, or on workers of its own. It
 begins again as often as its calling process was killed: with another number of workers, or with none. What must hold:
 
 - after a killed calling process, its certificate so far is verified, and no process of it is left;
 - no bound after a checkpoint is larger than the checkpoint's, and no incumbent is smaller;
 - the optimum in the end is that of one thread, and `milpbn verify` accepts its certificate.
 
-Runs are numbered, and their numbers are the seeds. The script goes on where it stopped, until there are `--runs` runs and
-`--kills` kills, or `--seconds` have passed.
+Runs are numbered, and their numbers are the seeds. The script goes on where it stopped (results/reliability has what it
+found), until there are `--runs` runs and `--kills` kills, or `--seconds` have passed.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from milpbn.solving.api import solve
 from milpbn.solving.checkpoint import SavedSearch, load_saved_search
 
 #: Kills of a run, and the seconds before each.
-KILLS, PAUSES = 5, (0.5, 8.0)
+KILLS, PAUSES = 5, (0.5, 6.0)
 #: What is killed, and how often; and the options that a run goes on with.
 VICTIMS = {"worker": 11, "nanny": 2, "scheduler": 3, "calling process": 5}
-PLACES = {"--dask FILE": 5, "--workers 1": 1, "--workers 2": 2, "--workers 3": 1, "--threads 1": 1}
+PLACES = {"--dask FILE": 6, "--workers 1": 1, "--workers 2": 2, "--workers 3": 1, "--threads 1": 1}
 #: Seconds that a run may take, and that its processes get to notice that their parent was killed.
 PATIENCE, GRACE = 900.0, 20.0
 #: Exit codes of a search that stops because a part was lost three times, and of one that finds no scheduler.
 GAVE_UP, NO_SCHEDULER = 4, 2
-#: Rows and features of the problem; one thread takes 20 CPU seconds and 2,000 nodes.
-ROWS, FEATURES = 600, 16
+#: Rows and features of the problem; one thread takes 6 CPU seconds and 1,357 nodes.
+ROWS, FEATURES, TABLE = 400, 16, "table.csv"
 
 
 def make_table(path: Path) -> Dataset:
@@ -66,8 +66,8 @@ def make_table(path: Path) -> Dataset:
 class Cluster:
     """A scheduler and two workers with a nanny each; those that were killed are started again."""
 
-    def __init__(self, folder: Path, environment: dict[str, str]) -> None:
-        self.file, self._folder, self._environment = folder / "scheduler.json", folder, environment
+    def __init__(self, folder: Path) -> None:
+        self.file, self._folder = folder / "scheduler.json", folder
         self.scheduler: psutil.Popen | None = None
         self.nannies: list[psutil.Popen] = []
 
@@ -75,7 +75,7 @@ class Cluster:
         log = (self._folder / "cluster.log").open("a")
         return psutil.Popen(
             [sys.executable, "-m", "dask", *words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            env=self._environment, start_new_session=True,
+            start_new_session=True,
         )  # fmt: skip
 
     def complete(self) -> None:
@@ -133,12 +133,9 @@ def names_of(process: psutil.Process) -> str:
 class Run:
     """One search from its beginning to its proof, with everything that is killed meanwhile."""
 
-    def __init__(self, seed: int, folder: Path, table: Path, data: Dataset, optimum: float) -> None:
-        self.seed, self.data, self._optimum, self._table = seed, data, optimum, table
-        self._draw, self._mark = random.Random(seed), uuid.uuid4().hex
-        environment = os.environ | {MARK: self._mark}
-        self._environment = environment
-        self._cluster = Cluster(folder, environment)
+    def __init__(self, seed: int, folder: Path, cluster: Cluster, data: Dataset, optimum: float) -> None:
+        self.seed, self.data, self._optimum, self._cluster = seed, data, optimum, cluster
+        self._draw, self._mark, self._table = random.Random(seed), uuid.uuid4().hex, folder.parent / TABLE
         self._output, self._proof = folder / "result.json", folder / "proof.npz"
         self._checkpoint = folder / "state.npz"
         self._saved: list[SavedSearch] = []
@@ -161,7 +158,7 @@ class Run:
         return psutil.Popen(
             [str(PROGRAM), "solve", str(self._table), *words, *map(str, files), "-q"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            env=self._environment, start_new_session=True,
+            env=os.environ | {MARK: self._mark}, start_new_session=True,
         )  # fmt: skip
 
     def _victims(self, kind: str, calling: psutil.Popen) -> list[psutil.Process]:
@@ -195,7 +192,6 @@ class Run:
                     return
             self.wrong.append(f"no proof within {PATIENCE:.0f} s")
         finally:
-            self._cluster.end()
             self.wrong += [f"an orphan: {line}" for line in orphans(self._mark, GRACE)]
 
     def _once(self) -> bool:
@@ -259,7 +255,14 @@ class Run:
             later = [bound for seconds, _, bound in values["trace"] if seconds > saved.seconds]
             if None in later or (later and max(later) > saved.bound):
                 self.wrong.append(f"bounds up to {max(later)} after {saved.bound} in the checkpoint")
-        words = [str(PROGRAM), "verify", str(self._output), str(self._table), "--certificate", str(self._proof)]
+        words = [
+            str(PROGRAM),
+            "verify",
+            str(self._output),
+            str(self._table),
+            "--certificate",
+            str(self._proof),
+        ]
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
             self.wrong.append(f"not verified: {(done.stdout + done.stderr).strip()[-300:]}")
@@ -268,7 +271,7 @@ class Run:
         """Return what the results file keeps."""
         resumed = [round(saved.bound, 3) for saved in self._saved]
         return {
-            "seed": self.seed, "kills": dict(self.kills), "starts": self.starts, "said": dict(self.said),
+            "seed": self.seed, "rows": ROWS, "kills": dict(self.kills), "starts": self.starts, "said": dict(self.said),
             "seconds": round(seconds, 1), "bounds": resumed, "failures": self.wrong,
         }  # fmt: skip
 
@@ -277,26 +280,32 @@ def main() -> None:
     made = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     made.add_argument("--runs", type=int, default=20, help="least number of runs")
     made.add_argument("--kills", type=int, default=100, help="least number of kills of all runs")
-    made.add_argument("--seconds", type=float, default=float("inf"), help="begin no run after so many seconds")
+    made.add_argument(
+        "--seconds", type=float, default=float("inf"), help="begin no run after so many seconds"
+    )
     made.add_argument("--output", type=Path, default=RELIABILITY / "kill_cluster.json")
     options = made.parse_args()
     results, began, failed = results_of(options.output), time.monotonic(), 0
     runs = results.setdefault("runs", [])
     with tempfile.TemporaryDirectory() as name:
-        data = make_table(Path(name, "table.csv"))
-        if "optimum" not in results:
-            results["optimum"] = solve(data, "sm", threads=1, verbose=False).objective
+        data, cluster = make_table(Path(name, TABLE)), Cluster(Path(name))
+        optimum = solve(data, "sm", threads=1, verbose=False).objective
         while len(runs) < options.runs or sum(sum(run["kills"].values()) for run in runs) < options.kills:
             if time.monotonic() - began > options.seconds:
                 break
             folder, begun = Path(name, str(len(runs))), time.monotonic()
             folder.mkdir()
-            run = Run(len(runs), folder, Path(name, "table.csv"), data, results["optimum"])
-            run.to_the_end()
+            run = Run(len(runs), folder, cluster, data, optimum)
+            try:
+                run.to_the_end()
+            except BaseException:
+                cluster.end()
+                raise
             runs.append(run.record(time.monotonic() - begun))
             write_results(options.output, results)
             failed += bool(run.wrong)
             print(runs[-1], flush=True)
+        cluster.end()
     kills = Counter[str]()
     for one in runs:
         kills.update(one["kills"])

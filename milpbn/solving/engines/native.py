@@ -72,7 +72,7 @@ class NativeEngine(Engine):
             dispatcher=start.dispatcher or ThreadDispatcher(settings.threads),
             random_state=settings.seed,
             reduce=settings.reduce,
-            memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
+            memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free) / (1 + (settings.workers or 0)),
             saved=start.saved,
         )
         if start.saved is not None:
