@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import math
 import os
 import random
 import signal
@@ -232,7 +233,9 @@ class Run:
         elif code not in (0, -signal.SIGKILL):
             self.wrong.append(f"exit code {code}: {errors.strip()[-300:]}")
         if self._checkpoint.exists():
-            self._saved.append(load_saved_search(self._checkpoint))
+            saved = load_saved_search(self._checkpoint)
+            # Without a tree, the root is bounded anew, from a better structure.
+            self._saved.append(saved if saved.tree is not None else saved._replace(bound=math.inf))
         if self._proof.exists():
             try:
                 check_certificate(self._proof, self.data)
@@ -269,7 +272,7 @@ class Run:
 
     def record(self, seconds: float) -> dict[str, Any]:
         """Return what the results file keeps."""
-        resumed = [round(saved.bound, 3) for saved in self._saved]
+        resumed = [round(saved.bound, 3) for saved in self._saved if math.isfinite(saved.bound)]
         return {
             "seed": self.seed, "rows": ROWS, "kills": dict(self.kills), "starts": self.starts, "said": dict(self.said),
             "seconds": round(seconds, 1), "bounds": resumed, "failures": self.wrong,
