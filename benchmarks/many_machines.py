@@ -24,7 +24,7 @@ from common import RESULTS, write_results
 from milpbn import Score, read_table
 from milpbn.certificate.format import Proof
 from milpbn.distributed import dispatcher as spread
-from milpbn.distributed.clusters import local_workers
+from milpbn.distributed.clusters import connected
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
@@ -83,7 +83,7 @@ def rate(name: str, data_dir: Path, seconds: float) -> dict[str, Any]:
     problem = build_problem(data, Score(p=P))
     best = solve(data, Score(p=P), time_limit=20, verbose=False).structure
     found: dict[str, Any] = {}
-    with local_workers(2) as client:
+    with connected(2, None) as client:
         client.wait_for_workers(2)
         for kind in ("threads", "workers", "threads", "workers"):
             root = Root(problem, best, proof=Proof())

@@ -20,7 +20,7 @@ from distributed.utils import silence_logging_cmgr
 
 from milpbn.distributed.dispatcher import DaskDispatcher, LostError
 from milpbn.distributed.worker import installed_version
-from milpbn.errors import InputError
+from milpbn.errors import InputError, SolverError
 from milpbn.util.memory import LEAST, format_bytes, memory_limit
 from milpbn.util.scratch import scratch_folder
 from milpbn.version import __version__
@@ -62,9 +62,15 @@ def dispatcher(
 
 @contextmanager
 def connected(workers: int | None, dask: object) -> Iterator[Client]:
-    """Yield a client; see `dispatcher`."""
+    """Yield a client, with workers on this machine as soon as the first is there; see `dispatcher`."""
     if workers is not None:
         with local_workers(workers) as here:
+            try:
+                here.client.wait_for_workers(1, timeout=START_SECONDS)
+            except TimeoutError:
+                raise SolverError(
+                    f"No worker has started on this machine within {START_SECONDS} seconds."
+                ) from None
             yield here.client
     elif isinstance(dask, Client):
         yield dask
