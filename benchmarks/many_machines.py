@@ -48,7 +48,7 @@ from milpbn import Score, read_table
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights
 from milpbn.distributed import dispatcher as spread
-from milpbn.distributed.clusters import local_workers
+from milpbn.distributed.clusters import connected
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree.branching_rule import Observations
@@ -161,7 +161,7 @@ def rate(name: str, data_dir: Path, seconds: float, rounds: int) -> Iterator[dic
     root = prepared(name, data_dir)
     runs: dict[str, list[dict[str, float]]] = {"threads": [], "workers": []}
     recorded: list[tuple[float, int]] = []
-    with local_workers(2) as client:
+    with connected(2, None) as client:
         client.wait_for_workers(2)
         theirs = [psutil.Process(pid) for pid in client.run(os.getpid).values()]
 

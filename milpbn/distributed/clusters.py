@@ -9,26 +9,35 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 from distributed import Client, LocalCluster
 from distributed.comm import get_address_host_port
 from distributed.utils import silence_logging_cmgr
 
-from milpbn.distributed.dispatcher import DaskDispatcher
+from milpbn.distributed.dispatcher import DaskDispatcher, LostError
 from milpbn.distributed.worker import installed_version
 from milpbn.errors import InputError, SolverError
+from milpbn.util.memory import LEAST, format_bytes, memory_limit
 from milpbn.util.scratch import scratch_folder
 from milpbn.version import __version__
 
-#: Seconds to wait for a scheduler, and for the first worker on this machine.
+#: Seconds to wait for a scheduler, and that the workers on this machine wait for theirs.
 CONNECT_SECONDS, START_SECONDS = 10, 120
+#: What ``dask worker`` does, in a process that ends with the one of this number.
+WORKERS = (
+    "import sys; from milpbn.util.workers import begin; begin(int(sys.argv.pop(1))); "
+    "from distributed.cli.dask_worker import main; main()"
+)
 
 
 @contextmanager
-def dispatcher(workers: int | None, dask: object, threads: int) -> Iterator[DaskDispatcher]:
+def dispatcher(
+    workers: int | None, dask: object, threads: int, beside: str | os.PathLike[str] | None = None
+) -> Iterator[DaskDispatcher]:
     """Yield a dispatcher over workers that are started now, or over those of a cluster that is there.
 
     Parameters
@@ -39,17 +48,30 @@ def dispatcher(workers: int | None, dask: object, threads: int) -> Iterator[Dask
         Address or file of a scheduler, or a client, which stays open.
     threads : int
         Threads of this process that go on if the cluster is lost.
+    beside : path or None
+        A file of the run; one about a part that is lost for good is written beside it.
     """
-    with connected(workers, dask) as client:
-        yield DaskDispatcher(client, threads)
+    if workers is None:
+        with connected(None, dask) as client:
+            yield DaskDispatcher(client, threads, beside=beside)
+    else:
+        share = share_of(workers)
+        with local_workers(workers) as here:
+            yield DaskDispatcher(here.client, threads, beside=beside, share=share, check=here.check)
 
 
 @contextmanager
 def connected(workers: int | None, dask: object) -> Iterator[Client]:
-    """Yield a client; see `dispatcher`."""
+    """Yield a client, with workers on this machine as soon as the first is there; see `dispatcher`."""
     if workers is not None:
-        with local_workers(workers) as client:
-            yield client
+        with local_workers(workers) as here:
+            try:
+                here.client.wait_for_workers(1, timeout=START_SECONDS)
+            except TimeoutError:
+                raise SolverError(
+                    f"No worker has started on this machine within {START_SECONDS} seconds."
+                ) from None
+            yield here.client
     elif isinstance(dask, Client):
         yield dask
     else:
@@ -76,17 +98,49 @@ def check_cluster(dask: object) -> None:
         )
 
 
-@contextmanager
-def local_workers(count: int) -> Iterator[Client]:
-    """Yield a connection to worker processes of one thread each on this machine, which end with the block.
-
-    The scheduler runs in this process. The workers are processes of a session of their own, so that Ctrl-C in a
-    terminal reaches this process alone; Dask's nannies replace workers that end, and all end if this process does.
+def share_of(workers: int) -> int | None:
+    """Return the bytes of each worker on this machine, and of this process, under the limit of the run; None without.
 
     Raises
     ------
-    SolverError
-        If no worker starts.
+    InputError
+        If that is less than a process needs.
+    """
+    limit = memory_limit()
+    if limit is None:
+        return None
+    share = limit // (workers + 1)
+    if share < LEAST:
+        raise InputError(
+            f"--memory-limit (memory_limit) leaves {format_bytes(share)} to this process and each of {workers} workers "
+            f"(--workers), which need {format_bytes(LEAST)} each; set at least {format_bytes((workers + 1) * LEAST)}, "
+            "or start fewer workers."
+        )
+    return share
+
+
+class LocalWorkers(NamedTuple):
+    """A connection to worker processes on this machine, the process that replaces them, and their log."""
+
+    client: Client
+    nanny: subprocess.Popen[bytes]
+    log: Path
+
+    def check(self) -> None:
+        """Raise LostError if no worker is or will be there."""
+        if self.nanny.poll() is not None:
+            last = self.log.read_text(errors="replace").strip().splitlines()[-1:] or ["(empty)"]
+            raise LostError(
+                f"The workers have ended (exit code {self.nanny.returncode}; the last line of their log: {last[0]})"
+            )
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[LocalWorkers]:
+    """Begin to start worker processes of one thread each on this machine, which end with the block.
+
+    The scheduler runs in this process. The workers are processes of a session of their own, so that Ctrl-C in a
+    terminal reaches this process alone; Dask's nannies replace workers that end, and all end if this process does.
     """
     with (
         scratch_folder() as folder,
@@ -96,7 +150,7 @@ def local_workers(count: int) -> Iterator[Client]:
         Client(cluster, set_as_default=False) as client,
     ):
         log = folder / "workers.log"
-        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address]
+        command = [sys.executable, "-c", WORKERS, str(os.getpid()), cluster.scheduler_address]
         command += ["--nworkers", str(count), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
         command += ["--death-timeout", str(START_SECONDS), "--local-directory", str(folder)]
         with log.open("w") as out:
@@ -104,22 +158,9 @@ def local_workers(count: int) -> Iterator[Client]:
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
         try:
-            _wait_for_worker(client, started, log)
-            yield client
+            yield LocalWorkers(client, started, log)
         finally:
             _kill(started)
-
-
-def _wait_for_worker(client: Client, started: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the first worker has started."""
-    try:
-        client.wait_for_workers(1, timeout=START_SECONDS)
-    except TimeoutError:
-        last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["(empty)"]
-        ended = "" if started.poll() is None else f" and ended with exit code {started.returncode}"
-        raise SolverError(
-            f"No worker started within {START_SECONDS} seconds{ended}; the last line of their log: {last[0]}"
-        ) from None
 
 
 def _kill(started: subprocess.Popen[bytes]) -> None:
@@ -151,19 +192,21 @@ def scheduler(where: str) -> Iterator[Client]:
         If there is no scheduler, or one of its workers has another version of milpbn or none.
     """
     address = _address_in(where) if os.path.exists(where) else where
-    try:
-        # A client that finds nothing would leave a thread behind that disturbs the next one.
-        socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
-        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise InputError(
-            f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
-            f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of its "
-            "scheduler file."
-        ) from None
     # What Dask logs of a lost connection are tracebacks.
-    with silence_logging_cmgr(logging.CRITICAL), client:
-        check_versions(client)
+    with silence_logging_cmgr(logging.CRITICAL), ExitStack() as stack:
+        try:
+            # A client that finds nothing would leave a thread behind that disturbs the next one.
+            socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
+            client = stack.enter_context(Client(address, timeout=CONNECT_SECONDS, set_as_default=False))
+            check_versions(client)
+        except InputError:
+            raise
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"--dask (dask) names {where!r}, where no Dask scheduler answers within {CONNECT_SECONDS} seconds "
+                f"({type(error).__name__}: {error}); give its address, such as tcp://127.0.0.1:8786, or the path of "
+                "its scheduler file."
+            ) from None
         yield client
 
 
@@ -187,6 +230,6 @@ def check_versions(client: Client) -> None:
         If one of them has another version or none.
     """
     for worker, found in client.run(installed_version, on_error="return").items():
-        if found != __version__:
+        if found != __version__ and not isinstance(found, OSError):  # it has ended meanwhile
             has = f"milpbn {found}" if isinstance(found, str) else f"no milpbn that can be imported ({found})"
             raise InputError(f"The Dask worker {worker} has {has}; install milpbn {__version__} there.")

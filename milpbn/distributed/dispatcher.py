@@ -8,21 +8,25 @@ their dual weights, and those that are open. The calling process records them in
 from __future__ import annotations
 
 import math
+import os
 import pickle
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import CancelledError
 from contextlib import suppress
+from pathlib import Path
 from typing import NamedTuple
 
 from distributed import Client, Future, KilledWorker, as_completed
 
-from milpbn.distributed.worker import SearchPlugin, search_part, tell
+from milpbn.distributed.worker import SearchPlugin, register, search_part, tell
 from milpbn.engine.tree.dispatch import ThreadDispatcher, TreeSearch
 from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
-from milpbn.errors import MilpbnWarning, SolverError, warn
+from milpbn.errors import InputError, MilpbnWarning, SolverError, warn
 from milpbn.util import stages
+from milpbn.util.atomic import atomic_path
 
 #: Parts that a worker has at a time: one that it searches, and one that waits, so that it never waits for the network.
 PARTS = 2
@@ -48,7 +52,7 @@ class SentPart(NamedTuple):
     Attributes
     ----------
     number : int
-        Number of the part.
+        Number of the sending.
     task : SubtreeTask
         The nodes.
     lost : int
@@ -84,7 +88,7 @@ def part_size(n_open: int, workers: int, rate: float) -> tuple[int, float, float
 
 
 class LostError(Exception):
-    """The connection to the scheduler is lost, and with it all parts."""
+    """All workers are lost, and with them all parts. The text is a clause."""
 
 
 class DaskDispatcher:
@@ -95,11 +99,26 @@ class DaskDispatcher:
     client : Client
         A connection to the scheduler.
     threads : int
-        Number of threads of this process that go on if the scheduler is lost.
+        Number of threads of this process that go on if the workers are lost.
+    beside : path or None
+        A file of the run; one about a part that is lost for good is written beside it.
+    share : int or None
+        Bytes that a worker may have in memory, if there is such a limit.
+    check : callable
+        Raises LostError if there will be no workers any more.
     """
 
-    def __init__(self, client: Client, threads: int = 1) -> None:
+    def __init__(
+        self,
+        client: Client,
+        threads: int = 1,
+        *,
+        beside: str | os.PathLike[str] | None = None,
+        share: int | None = None,
+        check: Callable[[], None] = lambda: None,
+    ) -> None:
         self.client, self._threads = client, threads
+        self._beside, self._share, self._check = beside, share, check
         self._name = f"milpbn-{uuid.uuid4().hex}"
         self._out: dict[Future, SentPart] = {}
         self._starts: Counter[int] = Counter()
@@ -121,10 +140,8 @@ class DaskDispatcher:
         except (LostError, OSError) as error:
             self._reopen(search)
             if not search.budget.over():
-                warn(
-                    f"The Dask scheduler is lost ({error}); the search goes on in this process.",
-                    MilpbnWarning,
-                )
+                why = error if isinstance(error, LostError) else f"The Dask scheduler is lost ({error})"
+                warn(f"{why}; the search goes on in this process.", MilpbnWarning)
                 ThreadDispatcher(self._threads).run(search)
         except BaseException as error:
             self._reopen(search)
@@ -133,16 +150,18 @@ class DaskDispatcher:
             self._end()
 
     def _begin(self, search: TreeSearch) -> None:
-        self.client.register_plugin(SearchPlugin(self._name, pickle.dumps(search.context)), name=self._name)
+        plugin = SearchPlugin(self._name, pickle.dumps(search.context), self._share)
+        register(self.client, plugin, self._name)
         self.client.subscribe_topic(self._name, lambda event: self._starts.update([event[1][0]]))
         self._done = as_completed(with_results=True, raise_errors=False, loop=self.client.loop)
         self._cutoff = search.cutoff
 
     def _end(self) -> None:
         if self.client.status == "running":
-            with suppress(OSError):  # the scheduler may be lost at any moment
-                self.client.unsubscribe_topic(self._name)
+            # The scheduler may be lost at any moment; and then `_begin` may not have come to its end.
+            with suppress(OSError, ValueError):
                 self.client.unregister_worker_plugin(self._name)
+                self.client.unsubscribe_topic(self._name)
 
     def _search(self, search: TreeSearch) -> None:
         while True:
@@ -184,10 +203,11 @@ class DaskDispatcher:
         return True
 
     def _check_cluster(self) -> None:
-        """Count the workers; raise `LostError` if the scheduler is gone."""
+        """Count the workers; raise `LostError` if the scheduler or all workers are gone."""
         if self.client.status != "running":
-            raise LostError("its connection is closed")
+            raise LostError("The Dask scheduler is lost (its connection is closed)")
         if self._due("count", COUNT_SECONDS):
+            self._check()
             known = self.client.scheduler_info(n_workers=-1)["workers"]
             self._workers = sum(worker["nthreads"] for worker in known.values())
             stages.enter(f"branch and bound, workers: {self._workers}, parts: {len(self._out)}")
@@ -199,10 +219,11 @@ class DaskDispatcher:
             task = search.hand_out_subtree(*part_size(search.n_open, self._workers, self._rate))
             if task is None:
                 return
-            self._next_number += 1
-            self._send(SentPart(self._next_number, task))
+            self._send(task)
 
-    def _send(self, part: SentPart) -> None:
+    def _send(self, task: SubtreeTask, lost: int = 0) -> None:
+        self._next_number += 1
+        part = SentPart(self._next_number, task, lost)
         future = self.client.submit(search_part, self._name, part.number, pickle.dumps(part.task), pure=False)
         self._out[future] = part
         self._done.add(future)
@@ -235,10 +256,10 @@ class DaskDispatcher:
         error = result[1] if isinstance(result, tuple) else result
         if isinstance(error, CancelledError):
             search.take_back_subtree(part.task, None)
-            raise LostError("it forgot what it was asked for")
+            raise LostError("The Dask scheduler is lost (it forgot what it was asked for)")
         if isinstance(error, KilledWorker):
             # Dask also counts workers that ended before they had begun the part.
-            self._again(search, part, self._starts[part.number])
+            self._again(search, part, part.lost + self._starts[part.number])
             return
         search.take_back_subtree(part.task, None)
         raise error if isinstance(error, BaseException) else SolverError(f"A worker failed: {error}")
@@ -246,7 +267,7 @@ class DaskDispatcher:
     def _give_again(self, search: TreeSearch) -> None:
         """Halve the time of parts that were lost with their workers more than once, which Dask gives to others."""
         for future, part in list(self._out.items()):
-            lost = self._starts[part.number] - 1
+            lost = part.lost + max(0, self._starts[part.number] - 1)
             if lost >= HALVED and lost > part.lost:
                 del self._out[future]
                 future.cancel()
@@ -259,10 +280,23 @@ class DaskDispatcher:
             raise SolverError(
                 f"{GIVEN_UP} workers ended while they searched below the nodes "
                 f"{', '.join(str(node.number) for node in part.task.nodes)}, most likely because memory ran out; "
-                "these nodes are still open in the checkpoint. Give the workers more memory, or solve without them."
+                f"these nodes stay open in the checkpoint, if there is one. {self._kept(search, part)}Give the workers "
+                "more memory, or go on without them."
             )
-        task = part.task._replace(seconds=part.task.seconds / 2)
-        self._send(SentPart(part.number, task, lost))
+        self._send(part.task._replace(seconds=part.task.seconds / 2), lost)
+
+    def _kept(self, search: TreeSearch, part: SentPart) -> str:
+        """Write a part that is lost for good to a file, and return a sentence that says how to search it alone."""
+        if self._beside is None:
+            return ""
+        path = Path(f"{os.fspath(self._beside)}.part")
+        try:
+            with atomic_path(path) as temporary:
+                temporary.write_bytes(pickle.dumps((search.context, part.task)))
+        except InputError as error:
+            return f"{error} "
+        call = f'from milpbn.distributed.worker import search_file; print(search_file("{path}"))'
+        return f"To see what they need, search them alone: python -c '{call}'. "
 
     def _reopen(self, search: TreeSearch) -> None:
         """Open the nodes of all parts again that were not given back."""

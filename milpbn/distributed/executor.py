@@ -20,7 +20,8 @@ from typing import Any, ClassVar, cast
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
 
-from milpbn.distributed.clusters import START_SECONDS, check_cluster, connected
+from milpbn.distributed.clusters import check_cluster, connected
+from milpbn.distributed.worker import register
 from milpbn.errors import MilpbnWarning, SolverError, warn
 from milpbn.trials.executors import POLL_SECONDS, Inline, queue
 from milpbn.util import interrupts
@@ -32,8 +33,6 @@ CALLS = 2
 COUNT_SECONDS, ALONE_SECONDS = 1.0, 5.0
 #: How often a call is sent whose workers died; Dask tries it on four workers each time.
 SENT = 2
-#: How often the function is sent to the workers, if one of them dies meanwhile.
-REGISTERED = 5
 
 
 class CallPlugin(WorkerPlugin):
@@ -89,11 +88,6 @@ def workers_of(
     if not isinstance(dask, str):
         check_cluster(dask)
     with connected(workers, dask) as client:
-        if workers is not None:
-            try:
-                client.wait_for_workers(1, timeout=START_SECONDS)
-            except TimeoutError:
-                raise SolverError(f"No worker started within {START_SECONDS} seconds.") from None
         yield DaskWorkers(client, prepare)
 
 
@@ -133,7 +127,10 @@ class DaskWorkers(Inline):
         name = f"milpbn-calls-{uuid.uuid4().hex}"
         calls: dict[Future, tuple[Any, int]] = {}
         try:
-            self._register(CallPlugin(name, pickle.dumps((call, self.prepare))))
+            try:
+                register(self.client, CallPlugin(name, pickle.dumps((call, self.prepare))), name)
+            except OSError as error:
+                raise _lost(error) from error
             yield from self._run(name, waiting, calls, stopping)
         finally:
             if self.client.status == "running":
@@ -142,15 +139,6 @@ class DaskWorkers(Inline):
                     if calls:
                         self.client.run(stop_calls, name, wait=False, on_error="ignore")
                     self.client.unregister_worker_plugin(name)
-
-    def _register(self, plugin: CallPlugin) -> None:
-        for left in reversed(range(REGISTERED)):
-            try:
-                self.client.register_plugin(plugin, name=plugin.name)
-                return
-            except OSError as error:  # a worker died meanwhile
-                if not left or self.client.status != "running":
-                    raise _lost(error) from error
 
     def _run(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import time
@@ -100,8 +101,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     workers : int or None, default=None
         Search in so many processes on this machine instead of `n_jobs` threads; needs the extra ``dask``.
     dask : str, dask.distributed.Client or None, default=None
-        Search on the workers of a Dask cluster: the address or file of its scheduler. A client works for `fit` alone;
-        it cannot be copied, as `sklearn.base.clone` does.
+        Search on the workers of a Dask cluster: the address or file of its scheduler, or a client, which copies by
+        `sklearn.base.clone` share. In a pickle, and so in other processes, is its address instead.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
@@ -195,6 +196,17 @@ interrupted
     dask: Any = None
     n_jobs: int | None = None
     verbose: bool = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to copy or to pickle, with the address of a Dask client, which no other process can use."""
+        scheduler = getattr(self.dask, "scheduler", None)
+        return {**super().__getstate__(), "dask": getattr(scheduler, "address", self.dask)}
+
+    def __sklearn_clone__(self) -> MaxMarginBNClassifier:
+        """Return an unfitted copy with the same Dask client."""
+        made: MaxMarginBNClassifier = super(MaxMarginBNClassifier, copy.copy(self)).__sklearn_clone__()
+        made.dask = self.dask
+        return made
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginBNClassifier:

@@ -69,9 +69,8 @@ class Settings:
     #: `time.monotonic` value at which the solver has to stop.
     deadline: float | None = None
     threads: int = 1
-    #: Processes on this machine, or address, file or client of a scheduler, that search instead of the threads.
+    #: Processes on this machine that search instead of the threads, and share the memory.
     workers: int | None = None
-    dask: object = None
     seed: int = 0
     #: The solver's own parameters (``--solver-option``), and the file for its own log.
     options: Mapping[str, str] = field(default_factory=dict)

@@ -96,7 +96,11 @@ def maximise(question: Question, options: Options, *, started: float | None = No
     question.require_listable(options.n_best)
     engine, version = checked_engine(options, question.score)
     shows = wants_progress(options.verbose)
-    with limited(options.memory_limit), stages.shown(budget.began, wanted=shows):
+    with (
+        limited(options.memory_limit),
+        stages.shown(budget.began, wanted=shows),
+        engine.dispatcher(options) as dispatcher,
+    ):
         dataset = budget.before(lambda: training_data(question.data), "the data were read")
         require_states(dataset)
         milp = engine.capabilities.milp
@@ -115,4 +119,6 @@ def maximise(question: Question, options: Options, *, started: float | None = No
         budget.before(lambda: stated.samples, "identical samples were merged")
         problem, steps = reduction(stated, question.scope).apply(stated, earlier)
         options = replace(options, start=stated.start)
-        return run(Job(problem, dataset, options, engine, version, budget, steps, described, earlier))
+        return run(
+            Job(problem, dataset, options, engine, version, budget, steps, described, earlier, dispatcher)
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milpbn.data import Dataset
+from milpbn.engine.tree.dispatch import Dispatcher
 from milpbn.problem.problem import Problem
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.engines.base import Engine
@@ -22,7 +23,8 @@ class Job:
 
     If there are `steps`, the problem is over fewer parent sets, and they enlarge it to the one that is maximised.
     `version` is what `Engine.version` returned, and `described` what `milpbn.solving.checkpoint.describe` did (empty
-    without a checkpoint). `budget` is that of the whole run; `earlier` is a run from which this one goes on.
+    without a checkpoint). `budget` is that of the whole run; `earlier` is a run from which this one goes on, and
+    `dispatcher` is what `Engine.dispatcher` gave.
     """
 
     problem: Problem
@@ -34,6 +36,7 @@ class Job:
     steps: tuple[Enlargement, ...] = ()
     described: Mapping[str, Any] = field(default_factory=dict)
     earlier: SavedSearch | None = None
+    dispatcher: Dispatcher | None = None
 
     @property
     def continues_root(self) -> bool:

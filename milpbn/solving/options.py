@@ -132,7 +132,6 @@ class Options(DeclaredOptions):
             deadline=deadline,
             threads=self.n_threads,
             workers=self.workers,
-            dask=self.dask,
             seed=self.random_state,
             options=self.solver_options or {},
             log=None if self.log is None else Path(self.log),

@@ -149,7 +149,8 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     bound_source = BoundSource.CERTIFIED if engine.capabilities.own_bounds else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
-    start = Start(structure, products.root, None if earlier is None else earlier.tree)
+    saved = None if earlier is None else earlier.tree
+    start = Start(structure, products.root, saved, job.dispatcher)
     try:
         outcome = engine.run(products.reduced, start, settings, events)
     except UnfitError:

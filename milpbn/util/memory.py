@@ -7,6 +7,7 @@ limit stops as at a time limit, with what it has found.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import time
@@ -71,6 +72,30 @@ def exceeded() -> bool:
         _measured_at = now
         _exceeded = (used_memory() or 0) > STOP_AT * limit
     return _exceeded
+
+
+class Growth:
+    """The memory that this process takes from now on, on a machine that it shares with others.
+
+    It may take half as much as is still free. So any number of processes leave some, although none knows the others.
+
+    Parameters
+    ----------
+    most : int or None
+        Bytes that the process may have in memory in all, if there is such a limit.
+    """
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most, self._before, self._measured_at = most, used_memory() or 0, time.monotonic()
+
+    def over(self) -> bool:
+        """Return whether that is used up; measured every `MEASURE_EVERY` seconds at most, and False in between."""
+        if time.monotonic() < self._measured_at + MEASURE_EVERY:
+            return False
+        self._measured_at = time.monotonic()
+        used, free = used_memory() or 0, available_memory()
+        own = None if self._most is None else STOP_AT * self._most - used
+        return used - self._before >= min((x for x in (free, own) if x is not None), default=math.inf) / 2
 
 
 def used_memory() -> int | None:

@@ -13,13 +13,14 @@ from milpbn.util import interrupts
 POLL_SECONDS = 1.0
 
 
-def begin() -> None:
+def begin(parent: int | None = None) -> None:
     """Ignore Ctrl-C in this worker process, and end it soon after its parent process has ended.
 
     A terminal sends Ctrl-C to the parent, too, which ends its workers. If the parent is killed, it cannot do that.
+    With its number, it may also be killed before this call.
     """
     interrupts.ignore(signal.SIGINT)
-    parent = os.getppid()
+    parent = os.getppid() if parent is None else parent
 
     def watch() -> None:
         while os.getppid() == parent:

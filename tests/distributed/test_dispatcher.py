@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 from running import optimum, random_data
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 pytest.importorskip("distributed")
 
@@ -130,11 +133,17 @@ def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(tmp_path: Path) ->
     assert verify(found, path, data).bound >= expected - 1e-9
 
 
-def test_the_estimator_takes_a_client(client: Client) -> None:
+def test_copies_of_an_estimator_share_its_client(client: Client) -> None:
     data = random_data([61, 2], n_features=9, n_samples=150)
     X, y = data.codes[:, :-1], data.codes[:, -1]
     names = {"nominal": list(range(X.shape[1]))}
     here = MaxMarginBNClassifier(p=0.95, **names).fit(X, y)
-    there = MaxMarginBNClassifier(p=0.95, dask=client, **names).fit(X, y)
-    assert there.optimal_
-    assert there.objective_ == pytest.approx(here.objective_, rel=1e-12)
+    grid = GridSearchCV(MaxMarginBNClassifier(dask=client, **names), {"p": [0.95]}, cv=2).fit(X, y)
+    there = clone(grid.best_estimator_).fit(X, y)
+    for one in (there, grid.best_estimator_):
+        assert one.dask is client
+        assert one.optimal_
+        assert one.objective_ == pytest.approx(here.objective_, rel=1e-12)
+    read = pickle.loads(pickle.dumps(there))
+    assert read.dask == client.scheduler_info()["address"]
+    assert (read.predict(X) == there.predict(X)).all()

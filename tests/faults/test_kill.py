@@ -25,3 +25,19 @@ def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: P
     assert tally["instants"] == 2
     assert tally["files_checked"] >= 1
     assert tally["failures"] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
+@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="benchmarks are not there")
+def test_killed_searches_on_workers_end_at_the_optimum(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    output = tmp_path / "kill_cluster.json"
+    command = [
+        sys.executable, "tests/faults/kill_cluster.py", "--runs", "1", "--kills", "1", "--output", str(output),
+    ]  # fmt: skip
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (run,) = json.loads(output.read_text())["runs"]
+    assert sum(run["kills"].values()) >= 1
+    assert run["failures"] == []

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from milpbn.engine.events import Events
 from milpbn.engine.root import Root
+from milpbn.engine.tree.dispatch import Dispatcher
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
+from milpbn.solving.options import Options
 from milpbn.util.saved_arrays import SavedArrays
 
 
@@ -19,12 +22,13 @@ class Start:
     """What an engine starts from: the incumbent or the user's own start, the root bound, and an earlier search.
 
     The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
-    engine goes on from a `saved` state (`Capabilities.resumes`).
+    engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave.
     """
 
     structure: Structure | None = None
     root: Root | None = None
     saved: SavedArrays | None = None
+    dispatcher: Dispatcher | None = None
 
 
 class Engine(ABC):
@@ -58,6 +62,13 @@ class Engine(ABC):
             If there is one; the sentence names it.
         """
         assert not options
+
+    def dispatcher(self, options: Options) -> AbstractContextManager[Dispatcher | None]:
+        """Begin to start, or to connect, what expands nodes outside this process, if that is asked for.
+
+        It is there when the search begins, and is closed with the block (`Capabilities.spreads`).
+        """
+        return nullcontext()
 
     @abstractmethod
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:

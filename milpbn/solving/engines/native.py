@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from types import ModuleType
 
@@ -13,6 +12,7 @@ from milpbn.engine.tree.search import BranchAndBound
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.options import Options
 from milpbn.util import stages
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import available_memory
@@ -47,6 +47,15 @@ class NativeEngine(Engine):
         """Return the project's own version."""
         return f"milpbn {__version__} native"
 
+    def dispatcher(self, options: Options) -> AbstractContextManager[Dispatcher | None]:
+        """Start workers on this machine, or connect to those of a cluster, if the options ask for them."""
+        if options.workers is None and options.dask is None:
+            return nullcontext()
+        made: AbstractContextManager[Dispatcher] = distributed_module().dispatcher(
+            options.workers, options.dask, options.n_threads, options.checkpoint or options.output
+        )
+        return made
+
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Branch from where the root bound ended, until proof or until told to stop.
 
@@ -56,21 +65,20 @@ class NativeEngine(Engine):
         root, free = start.root, available_memory()
         assert root is not None
         assert start.structure is not None
-        with _dispatcher(settings) as dispatcher:
-            tree = BranchAndBound(
-                root,
-                start.structure,
-                events,
-                dispatcher=dispatcher,
-                random_state=settings.seed,
-                reduce=settings.reduce,
-                memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
-                saved=start.saved,
-            )
-            if start.saved is not None:
-                start.saved.drop()
-            events.resumable(tree.state)
-            finished = tree.run()
+        tree = BranchAndBound(
+            root,
+            start.structure,
+            events,
+            dispatcher=start.dispatcher or ThreadDispatcher(settings.threads),
+            random_state=settings.seed,
+            reduce=settings.reduce,
+            memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free) / (1 + (settings.workers or 0)),
+            saved=start.saved,
+        )
+        if start.saved is not None:
+            start.saved.drop()
+        events.resumable(tree.state)
+        finished = tree.run()
         if not finished and root.proof is not None and root.proof.full:
             return Outcome(limit="memory", detail=CERTIFICATE_FULL)
         return Outcome(finished=finished)
@@ -80,13 +88,3 @@ def distributed_module() -> ModuleType:
     """Return `milpbn.distributed.clusters`; raise InputError if Dask, an extra, is missing."""
     import_extra("distributed", "dask", "A search on several workers (--workers, --dask)")
     return import_module("milpbn.distributed.clusters")
-
-
-@contextmanager
-def _dispatcher(settings: Settings) -> Iterator[Dispatcher]:
-    """Yield what expands the nodes: threads of this process, or the workers of a cluster."""
-    if settings.workers is None and settings.dask is None:
-        yield ThreadDispatcher(settings.threads)
-        return
-    with distributed_module().dispatcher(settings.workers, settings.dask, settings.threads) as made:
-        yield made
