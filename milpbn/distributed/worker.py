@@ -113,7 +113,8 @@ def search_file(path: str | os.PathLike[str]) -> str:
     )
     peak = peak_memory()
     memory = "unknown" if peak is None else format_bytes(peak)
-    return f"{found.n_children} new nodes in {found.seconds:.1f} s, {len(found.open_nodes)} left open, peak memory {memory}."
+    nodes = f"{found.n_children} new nodes in {found.seconds:.1f} s, {len(found.open_nodes)} left open"
+    return f"{nodes}, peak memory {memory}."
 
 
 async def tell(name: str, what: dict[str, Any], dask_worker: distributed.Worker) -> None:
