@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from milpbn.claims.parts import same_number
 from milpbn.claims.reasons import WITH_STRUCTURE, WITHOUT_STRUCTURE, Reason
 from milpbn.util.jsonable import Fields
 
@@ -42,11 +41,6 @@ def check_claims(f: Fields, result: Any) -> None:
         result.selection.check(f, result.score)
     if result.average is not None and (structure is None or result.selection is None):
         raise f.contradiction("it tells of an average without a structure, or without a selection")
-    stated = f.number("gap_se", 0.0, optional=True) if "gap_se" in f else result.gap_se
-    if not same_number(stated, result.gap_se):
-        raise f.contradiction(
-            f"the gap in standard errors {stated!r} does not follow from gap and standard error"
-        )
     for parent, child in () if result.parameters is None else result.parameters.added_arcs:
         parents = {} if structure is None else structure.to_mapping()
         if parent not in parents or child not in parents or parent == child or parent in parents[child]:

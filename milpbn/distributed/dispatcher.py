@@ -137,9 +137,12 @@ class DaskDispatcher:
         try:
             self._begin(search)
             self._search(search)
-        except (LostError, OSError) as error:
+        except Exception as error:
             self._reopen(search)
-            if not search.budget.over():
+            # Dask's own functions fail in many ways if the connection is lost meanwhile.
+            if not isinstance(error, LostError | OSError) and self.client.status == "running":
+                search.fail(None, error)
+            elif not search.budget.over():
                 why = error if isinstance(error, LostError) else f"The Dask scheduler is lost ({error})"
                 warn(f"{why}; the search goes on in this process.", MilpbnWarning)
                 ThreadDispatcher(self._threads).run(search)

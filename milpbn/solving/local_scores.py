@@ -115,7 +115,7 @@ def solve_local_scores(
     budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
     engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
-    if not engine.capabilities.milp and (how.acyclicity != "cluster" or how.log or how.solver_options):
+    if not engine.capabilities.milp and _for_solvers(how):
         raise InputError(
             f"The backend {engine.name} has no use for --acyclicity order, --log and --solver-option; leave them out, "
             f"or name a MILP solver, for instance --backend {DEFAULT_SOLVER}."
@@ -135,8 +135,14 @@ def scores_name(path: str | os.PathLike[str]) -> str:
     return Path(Path(path).name.removesuffix(".gz")).stem
 
 
+def _for_solvers(options: Options) -> bool:
+    """Whether there are options for MILP solvers; cluster rows are the default here."""
+    return options.acyclicity != "cluster" or options.log is not None or bool(options.solver_options)
+
+
 def _engine(options: Options) -> Engine:
-    name = automatic(options.backend, Score(name="ll"))
+    given = options.backend.lower() == "auto" and _for_solvers(options)
+    name = DEFAULT_SOLVER if given else automatic(options.backend, Score(name="ll"))
     solver = find_solver(name)
     if solver is None and name.lower() != BranchAndCutEngine.name:
         raise InputError(

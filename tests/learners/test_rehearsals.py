@@ -14,7 +14,7 @@ import pytest
 
 import milpbn
 from milpbn.learners.rehearsals import REHEARSALS
-from milpbn.solving.warm_up import needed
+from milpbn.solving.warm_up import for_parent_sets, needed
 from milpbn.util.atomic import PREFIX
 
 ROOT = Path(milpbn.__file__).parent
@@ -60,7 +60,7 @@ def test_every_module_with_kernels_is_compiled_ahead_of_time() -> None:
         for parents in (2, 3)
         for stage in needed(name, parents, rows=True).values()
         for job in stage
-    }
+    } | {job.module for job in for_parent_sets()}
     assert searches | {module for each in REHEARSALS for module in each.modules} == modules_with_kernels()
 
 

@@ -107,7 +107,7 @@ def test_what_the_search_was_told_is_in_the_command(result):
     ("changes", "backend"),
     [
         ({"backend": BackendInfo("cbc", "CBC", 1), "bound_source": "solver"}, "cbc"),
-        ({"backend": BackendInfo("highs", "HiGHS", 1), "score": Score(name="aic")}, None),
+        ({"backend": BackendInfo("branch-and-cut", "milpbn", 1), "score": Score(name="aic")}, None),
         (
             {"backend": BackendInfo("gurobi", "gurobi (solution file x)", None), "bound_source": "solver"},
             None,

@@ -45,7 +45,7 @@ from milpbn.certificate.verify.maxima import heaviest, unproved
 from milpbn.certificate.verify.space import EDGE, FORESTS, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
 from milpbn.claims.gap import tolerance_of
-from milpbn.claims.parts import SAME_NUMBER
+from milpbn.claims.parts import SAME_NUMBER, same_number
 from milpbn.claims.result import Gap, Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -170,6 +170,10 @@ def verify(
     bound = check.run()
     _check_tolerance(claimed.tolerance, tolerance_of(duals.score_error()))
     _check_standard_error(claimed.standard_error, claim.structure, merged, score, weights)
+    if claim.gap_se is not None and not same_number(claim.gap_se, claimed.gap_se):
+        raise InputError(
+            f"The gap in standard errors {claim.gap_se!r} does not follow from gap and standard error."
+        )
     if claim.optimal and not claimed.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)

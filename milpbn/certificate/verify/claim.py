@@ -51,6 +51,8 @@ class Claim(NamedTuple):
     #: if some were left out.
     objective: float
     bound: float
+    #: The gap in standard errors that is stated (`Result.gap_se`); None if none is.
+    gap_se: float | None = None
 
     @property
     def optimal(self) -> bool:
@@ -95,7 +97,8 @@ def read_claim(values: object, what: str) -> Claim:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
     if result.score.name not in SCORES:
         raise InputError(f"There are no certificates for the score {result.score.name}.")
-    return Claim(result, version, result.structure, searched.objective, searched.bound)
+    stated = f.number("gap_se", 0.0, optional=True) if "gap_se" in f else None
+    return Claim(result, version, result.structure, searched.objective, searched.bound, stated)
 
 
 def check_same(claim: Claim, header: Claim, data: Dataset) -> None:

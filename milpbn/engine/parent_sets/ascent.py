@@ -19,10 +19,10 @@ from milpbn.util.compiled import kernel
 NEARLY_FREE = 1e-9
 #: Most clusters.
 MOST_CLUSTERS = 3000
-#: Random clusters of which the one with the largest multiplier is taken.
-TRIES = 20
+#: Random clusters of which the one with the largest multiplier is taken; fewer if there are many variables.
+TRIES, TRIES_OF_ALL = 20, 2000
 #: Clusters between two looks at the budget.
-AT_ONCE = 50
+AT_ONCE = 10
 
 
 @kernel
@@ -138,7 +138,7 @@ def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, r
         if not np.any(unplaced):
             return k
         most = -1.0
-        for _ in range(TRIES):
+        for _ in range(max(1, min(TRIES, TRIES_OF_ALL // n))):
             _grow(starts, free, masks, unplaced, cluster, random)
             size = 0
             for i in range(n):

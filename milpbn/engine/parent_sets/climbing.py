@@ -272,7 +272,7 @@ def _greedy(offsets, child, masks, weights, order):  # type: ignore[no-untyped-d
         put(placed, best)
 
 
-class OrderSearch:
+class OrderClimber:
     """Iterated local search over the orders of a problem; it remembers the best order.
 
     Parameters

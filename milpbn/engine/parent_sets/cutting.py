@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.ascent import first_clusters, members_of, unplaceable
 from milpbn.engine.parent_sets.blocks import violated_blocks
-from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderSearch, greedy_order
+from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
 from milpbn.engine.parent_sets.clusters import Support, violated_clusters
 from milpbn.engine.parent_sets.relaxation import RestrictedProgram
 from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
@@ -72,7 +72,7 @@ class Cutting:
     ----------
     sets : ParentSets
         The parent sets.
-    climber : OrderSearch
+    climber : OrderClimber
         Finds structures, which may break the limits.
     limits : list of Row
         Limits of children.
@@ -104,7 +104,7 @@ class Cutting:
     def __init__(
         self,
         sets: ParentSets,
-        climber: OrderSearch,
+        climber: OrderClimber,
         limits: list[Row],
         found: Callable[[NDArray[np.int64]], bool],
         margin: float,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.events import Events
-from milpbn.engine.parent_sets.climbing import OrderSearch, greedy_order
+from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.search import Search
@@ -19,6 +19,9 @@ from milpbn.solvers.base import Capabilities, Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.util import stages
 from milpbn.version import __version__
+
+#: Problems of more variables get fewer perturbations before the first linear program.
+USUAL = 40
 
 
 class BranchAndCutEngine(Engine):
@@ -52,9 +55,10 @@ class _Maximisation:
         """Search from a structure or without one."""
         problem, events, settings = self.problem, self.events, self.settings
         sets, budget = self.listed.sets, events.budget
-        climber = OrderSearch(sets, settings.seed)
+        climber = OrderClimber(sets, settings.seed)
         climber.start(greedy_order(sets, np.ones(sets.n_sets)))
-        climber.perturb(FIRST_PERTURBATIONS, budget)
+        self._tell(0.0)
+        climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
         limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
         error = problem.score_error
         cutting = Cutting(

@@ -38,11 +38,30 @@ def get_engine(name: str) -> Engine:
     return MilpEngine(solver)
 
 
-def automatic(name: str, score: Score) -> str:
-    """Return the name of the engine that ``auto`` stands for; other names are returned unchanged."""
+def automatic(name: str, score: Score, options: Options | None = None) -> str:
+    """Return the name of the engine that ``auto`` stands for; other names are returned unchanged.
+
+    Scores that any MILP solver maximises as exactly as branch and cut get one if there are options for MILP solvers.
+    """
     if name.lower() != "auto":
         return name
-    return next(engine for engine in AUTOMATIC if get_engine(engine).capabilities.maximises(score.kind))
+    for_milp = options is not None and (bool(options.solver_options) or any(for_solvers(options).values()))
+    return next(
+        engine
+        for engine in AUTOMATIC
+        if (can := get_engine(engine).capabilities).maximises(score.kind)
+        and not (for_milp and can.local_only)
+    )
+
+
+def for_solvers(options: Options) -> dict[str, bool]:
+    """Return which options are given that concern a MILP or its solver only, in their spelling on the command line."""
+    return {
+        "--no-warm-start": not options.warm_start,
+        "--no-root-bound": not options.root_bound,
+        f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
+        "--log": options.log is not None,
+    }
 
 
 def without_root(engine: Engine, score: Score) -> Engine:
@@ -67,14 +86,7 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
     The sentence of the InputError says what to do instead.
     """
     name, can = engine.name, engine.capabilities
-    # Options that concern a MILP or its solver only, in their spelling on the command line.
-    for_solvers = {
-        "--no-warm-start": not options.warm_start,
-        "--no-root-bound": not options.root_bound,
-        f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
-        "--log": options.log is not None,
-    }
-    unused = ", ".join(option for option, given in for_solvers.items() if given)
+    unused = ", ".join(option for option, given in for_solvers(options).items() if given)
     certified = score_names(lambda kind: kind.certified)
     # Per row: whether something is asked for, whether the engine can do it, and the sentence if it cannot.
     table = (
@@ -138,7 +150,7 @@ def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
 
     Raise InputError if there is no such engine, its solver is missing, or it does not take an option or the score.
     """
-    engine = get_engine(automatic(options.backend, score))
+    engine = get_engine(automatic(options.backend, score, options))
     version = engine.version()
     check_engine(engine, options, score)
     return engine, version
