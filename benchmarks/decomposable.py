@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, write_results
+from common import RESULTS, read_remarks, write_page, write_results
 
 from milpbn.errors import NoIncumbentError
 from milpbn.solving.local_scores import solve_local_scores
@@ -41,6 +41,7 @@ def measured(path: Path, backend: str, time_limit: float) -> dict[str, Any]:
     for warm in path.parent.glob(f"{WARM}.jkl*"):
         solve_local_scores(warm, time_limit=600, **options)
     begun, clock = cpu(), time.monotonic()
+    own = backend == "branch-and-cut"  # the CPU of a solver's child process is not known
     try:
         result = solve_local_scores(path, time_limit=time_limit, **options)
     except NoIncumbentError:
@@ -54,10 +55,28 @@ def measured(path: Path, backend: str, time_limit: float) -> dict[str, Any]:
         "bound": result.bound,
         "gap_percent": None if gap is None else round(100 * gap / abs(result.objective or 1.0), 5),
         "nodes": result.nodes,
-        "cpu": round(cpu() - begun, 2),
+        "cpu": round(cpu() - begun, 2) if own else None,
         "seconds": round(time.monotonic() - clock, 2),
         "memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
     }
+
+
+def page(results: dict[str, dict[str, Any]]) -> str:
+    """Return the page of the results, without what is said by hand in remarks.md."""
+    lines = [
+        "| instance | variables | parent sets | score | gap | nodes | CPU seconds | backend |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for backend, own in results.items():
+        for name, cell in own.items():
+            gap = cell["gap_percent"]
+            told = "proved" if cell["status"] == "optimal" else "-" if gap is None else f"{gap:.3g} %"
+            score = "-" if cell["score"] is None else f"{cell['score']:,.4f}"
+            lines.append(
+                f"| {name} | {cell['variables']} | {cell['parent_sets']:,} | {score} | {told} | "
+                f"{cell['nodes'] or 1} | {'-' if cell['cpu'] is None else format(cell['cpu'], '.1f')} | {backend} |"
+            )
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -80,6 +99,7 @@ def main() -> None:
             own[name] = pool.apply(measured, (path, given.backend, given.time_limit))
         print(name, json.dumps(own[name]), flush=True)
         write_results(OUTPUT, results)
+    write_page(OUTPUT.parent, [read_remarks(OUTPUT.parent), page(results)])
 
 
 if __name__ == "__main__":
