@@ -67,8 +67,7 @@ def import_solution(
     Warns
     -----
     BoundWarning
-        If the file has no bound and none is given, or a bound rests on the file's status. The warning says which
-        bound is used; it is in the result's notes as well.
+        If the file has no bound and none is given, or a bound rests on the file's status; also in the result's notes.
     """
     started, path = time.monotonic(), Path(solution)
     where = f"The solution {str(path)!r}"

@@ -54,7 +54,6 @@ from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
 from milpbn.problem.rescore import rescored, standard_error
-from milpbn.problem.scores.spec import Score
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
@@ -169,11 +168,7 @@ def verify(
     check = _Check(claim, known, tree, duals, candidates, only, listed)
     bound = check.run()
     _check_tolerance(claimed.tolerance, tolerance_of(duals.score_error()))
-    _check_standard_error(claimed.standard_error, claim.structure, merged, score, weights)
-    if claim.gap_se is not None and not same_number(claim.gap_se, claimed.gap_se):
-        raise InputError(
-            f"The gap in standard errors {claim.gap_se!r} does not follow from gap and standard error."
-        )
+    _check_standard_error(claim, merged, weights)
     if claim.optimal and not claimed.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)
@@ -205,18 +200,17 @@ def _check_tolerance(stated: float | None, provable: float) -> None:
         )
 
 
-def _check_standard_error(
-    stated: float | None,
-    structure: Structure,
-    data: Dataset,
-    score: Score,
-    weights: NDArray[np.float64] | None,
-) -> None:
-    """Raise InputError if a result states another standard error than that of its structure's score."""
+def _check_standard_error(claim: Claim, data: Dataset, weights: NDArray[np.float64] | None) -> None:
+    """Raise InputError if a result states another standard error than that of its structure's score, or another gap."""
+    stated = claim.result.standard_error
+    if claim.gap_se is not None and not same_number(claim.gap_se, claim.result.gap_se):
+        raise InputError(
+            f"The gap in standard errors {claim.gap_se!r} does not follow from gap and standard error."
+        )
     if stated is None:
         return
-    same_names = Structure.from_mapping(data.names, structure.to_mapping())
-    found = standard_error(data, same_names, score, weights)
+    same_names = Structure.from_mapping(data.names, claim.structure.to_mapping())
+    found = standard_error(data, same_names, claim.result.score, weights)
     if found is None or not abs(stated - found) <= SAME_ERROR * max(1.0, found):
         raise InputError(f"The score has the standard error {found!r}, not {stated!r} as the result claims.")
 

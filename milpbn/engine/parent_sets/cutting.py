@@ -79,15 +79,11 @@ class Cutting:
     found : callable
         Called with the parent sets of a better structure, int64 of shape (V,); returns whether it may be one.
     margin : float
-        A parent set is fixed if every structure with it costs more than the best one by this, in nats.
+        A parent set is fixed if every structure with it costs more than the best one by this, in nats; inf for never.
     budget : Budget
         Asked between rounds.
-    start : int64 array, shape (V,), optional
-        Parent sets of a structure to start with.
     seed : int
         Seed of the separation.
-    fixes : bool
-        Whether parent sets are fixed by their reduced costs.
 
     Attributes
     ----------
@@ -97,8 +93,6 @@ class Cutting:
         Cost and parent sets of the best structure known; inf and None if there is none.
     bound : float
         Every structure costs at least this, in nats, or is no better than the best one known.
-    feasible : bool
-        Whether the parent sets may hold a structure.
     """
 
     def __init__(
@@ -109,14 +103,10 @@ class Cutting:
         found: Callable[[NDArray[np.int64]], bool],
         margin: float,
         budget: Budget,
-        *,
-        start: NDArray[np.int64] | None = None,
         seed: int = 0,
-        fixes: bool = True,
     ) -> None:
         self.sets, self.climber, self.budget = sets, climber, budget
-        self._found, self._limits = found, limits
-        self.margin = margin if fixes else math.inf
+        self._found, self._limits, self.margin = found, limits, margin
         self._seed, self.rng = seed, np.random.default_rng(seed)
         self.allowed = np.ones(sets.n_sets, dtype=bool)
         self.bound, self.cost = 0.0, math.inf
@@ -126,12 +116,13 @@ class Cutting:
         self.rounds = 0
         if climber.cost < math.inf:
             self.offer(climber.choice())
-        if start is not None:
-            self.offer(start)
-        first = first_clusters(sets, self.allowed, seed, budget)
-        self.feasible = first is not None
+
+    def begin(self) -> bool:
+        """Make the first linear program; return whether the parent sets may hold a structure."""
+        first = first_clusters(self.sets, self.allowed, self._seed, self.budget)
         if first is not None:
             self._start(*first)
+        return first is not None
 
     def offer(self, choice: NDArray[np.int64]) -> None:
         """Take the parent sets of an acyclic structure, if they are better than the best ones."""

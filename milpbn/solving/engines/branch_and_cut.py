@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -60,19 +62,11 @@ class _Maximisation:
         self._tell(0.0)
         climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
         limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
-        error = problem.score_error
-        cutting = Cutting(
-            sets,
-            climber,
-            limits,
-            self._found,
-            -fixing_threshold(0.0, error),
-            budget,
-            start=None if known is None else self._choice(known),
-            seed=settings.seed,
-            fixes=settings.reduce,
-        )
-        if not cutting.feasible:
+        margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
+        cutting = Cutting(sets, climber, limits, self._found, margin, budget, settings.seed)
+        if known is not None:
+            cutting.offer(self._choice(known))
+        if not cutting.begin():
             return Outcome(infeasible=True)
 
         def proved() -> bool:
@@ -88,7 +82,7 @@ class _Maximisation:
         search.run()
         if not search.finished:
             return Outcome()
-        return Outcome(finished=cutting.best is not None, infeasible=cutting.best is None)
+        return Outcome(finished=cutting.best is not None, infeasible=search.bound == math.inf)
 
     def _tolerance(self, cutting: Cutting) -> float:
         """Return by how much a bound may be below the best cost and still prove it, in nats."""
