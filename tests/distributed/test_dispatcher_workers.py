@@ -59,6 +59,7 @@ def pickled_by_value() -> Iterator[None]:
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 
+@pytest.mark.slow
 def test_a_part_that_was_lost_three_times_is_in_a_file(client: Client, tmp_path: Path) -> None:
     """Each worker ends as soon as it searches below a node with a large number."""
     files = {"checkpoint": tmp_path / "search.ckpt", "certificate": tmp_path / "proof.npz"}
@@ -96,6 +97,7 @@ def test_the_search_goes_on_here_if_all_workers_on_this_machine_end_for_good() -
     assert found.optimal
 
 
+@pytest.mark.slow
 def test_workers_leave_and_join_while_it_runs(tmp_path: Path) -> None:
     path = tmp_path / "proof.npz"
     with connected(1, None) as client:
