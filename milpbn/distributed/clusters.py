@@ -27,7 +27,8 @@ from milpbn.version import __version__
 
 #: Seconds to wait for a scheduler, and that the workers on this machine wait for theirs.
 CONNECT_SECONDS, START_SECONDS = 10, 120
-#: What ``dask worker`` does, in a process that ends with the one of this number.
+#: What ``dask worker`` does, in a process that ends with the one of this number. With -P it imports nothing from the
+#: current folder, which may be a checkout.
 WORKERS = (
     "import sys; from milpbn.util.workers import begin; begin(int(sys.argv.pop(1))); "
     "from distributed.cli.dask_worker import main; main()"
@@ -150,7 +151,7 @@ def local_workers(count: int) -> Iterator[LocalWorkers]:
         Client(cluster, set_as_default=False) as client,
     ):
         log = folder / "workers.log"
-        command = [sys.executable, "-c", WORKERS, str(os.getpid()), cluster.scheduler_address]
+        command = [sys.executable, "-P", "-c", WORKERS, str(os.getpid()), cluster.scheduler_address]
         command += ["--nworkers", str(count), "--nthreads", "1", "--memory-limit", "0", "--no-dashboard"]
         command += ["--death-timeout", str(START_SECONDS), "--local-directory", str(folder)]
         with log.open("w") as out:
