@@ -20,9 +20,8 @@ from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
 from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation
 from milpbn.engine.parent_sets import rows as parent_set_rows
-from milpbn.engine.parent_sets.climbing import generator
 from milpbn.engine.parent_sets.clusters import Support
-from milpbn.engine.parent_sets.sets import list_sets, undominated
+from milpbn.engine.parent_sets.sets import generator, list_sets, undominated
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
 from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
@@ -208,7 +207,7 @@ PARENT_SETS = [
     (climbing.perturbed_climbs, "some words numbers some number some number 0 random"),
     (climbing._greedy, "some some words numbers some"),
     (ascent.unplaceable, "some some words"),
-    (ascent.ascend, "sets flags numbers words numbers 0 0 flags random"),
+    (ascent.ascend, "sets numbers words numbers 0 0 flags random"),
     (parent_set_rows.block_terms, "numbers"),
     (parent_set_rows.lagrangian, "sets packed numbers flags numbers numbers"),
     (parent_set_rows.entries, "sets some packed words False int32s numbers int32s"),

@@ -9,9 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.engine.parent_sets.climbing import generator
 from milpbn.engine.parent_sets.rows import CLUSTER, Row
-from milpbn.engine.parent_sets.sets import ParentSets, drop, has, inside, meets, put, random_below
+from milpbn.engine.parent_sets.sets import (
+    ParentSets,
+    drop,
+    generator,
+    has,
+    inside,
+    meets,
+    members_of,
+    put,
+    random_below,
+)
 from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
 
@@ -105,8 +114,8 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
 
 
 @kernel
-def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, random):  # type: ignore[no-untyped-def]
-    """Fill the clusters begin, ..., end - 1 and their multipliers; return their number, -1 if no structure is allowed.
+def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  # type: ignore[no-untyped-def]
+    """Fill the clusters begin, ..., end - 1 and their multipliers; return their number, -1 if there is no structure.
 
     `reduced`, shape (P,), are the costs, and at the end what is left of them. `changed`, bool of shape (V,), has the
     variables whose costs have changed since the least one of them was 0: at first all.
@@ -122,13 +131,11 @@ def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, r
             starts[i] = m
             least = np.inf
             if changed[i]:
-                for p in range(offsets[i], offsets[i + 1]):
-                    if allowed[p]:
-                        least = min(least, reduced[p])
+                least = np.min(reduced[offsets[i] : offsets[i + 1]])
             for p in range(offsets[i], offsets[i + 1]):
                 if changed[i]:
                     reduced[p] -= least
-                    usable[p] = allowed[p] and reduced[p] <= NEARLY_FREE
+                    usable[p] = reduced[p] <= NEARLY_FREE
                 if usable[p]:
                     free[m] = p
                     m += 1
@@ -153,9 +160,7 @@ def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, r
             for i in members[:size]:
                 if has(cluster, i):
                     for p in range(offsets[i], offsets[i + 1]):
-                        if reduced[p] >= least:
-                            continue
-                        if allowed[p] and not meets(masks[p], cluster):
+                        if reduced[p] < least and not meets(masks[p], cluster):
                             least = reduced[p]
             if least > most:
                 most = least
@@ -174,15 +179,15 @@ def ascend(sets, allowed, reduced, clusters, multipliers, begin, end, changed, r
 
 
 def first_clusters(
-    sets: ParentSets, allowed: NDArray[np.bool_], seed: int, budget: Budget
+    sets: ParentSets, seed: int, budget: Budget
 ) -> tuple[list[Row], NDArray[np.float64]] | None:
-    """Return clusters and their multipliers, or None if the allowed sets hold no structure."""
+    """Return clusters and their multipliers, or None if the sets hold no structure."""
     clusters = np.zeros((MOST_CLUSTERS, sets.masks.shape[1]), dtype=np.uint64)
     multipliers = np.zeros(MOST_CLUSTERS)
     reduced, random, n = sets.costs.copy(), generator(seed), 0
     changed = np.ones(sets.n_variables, dtype=bool)
     for begin in range(0, MOST_CLUSTERS, AT_ONCE):
-        n = ascend(sets, allowed, reduced, clusters, multipliers, begin, begin + AT_ONCE, changed, random)
+        n = ascend(sets, reduced, clusters, multipliers, begin, begin + AT_ONCE, changed, random)
         if n < 0:
             return None
         if n < begin + AT_ONCE or budget.over():
@@ -192,9 +197,3 @@ def first_clusters(
         row = Row(CLUSTER, members_of(mask))
         together[row] = together.get(row, 0.0) + multiplier
     return list(together), np.array(list(together.values()))
-
-
-def members_of(mask: NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return the members of a set of words, ascending."""
-    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), bitorder="little")
-    return tuple(np.flatnonzero(bits).tolist())

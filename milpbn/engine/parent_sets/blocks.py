@@ -33,8 +33,8 @@ LARGEST_SCALE, SCALE_ERROR = 60, 1e-5
 ROUGH_SCALE = 1000
 #: Random factor, up to this, of the weights by which a block grows.
 NOISE = 2.0
-#: Largest number of families in a block.
-MOST_FAMILIES = 4096
+#: Most families of a block: its members, each with any of the other members.
+MOST_FAMILIES = LARGEST_BLOCK << LARGEST_BLOCK - 1
 
 
 @kernel
@@ -53,8 +53,6 @@ def families_of(point, members, variable, subset, shares):  # type: ignore[no-un
             while at < n and subset[at] != s:
                 at += 1
             if at == n:
-                if n == len(shares):
-                    return n
                 variable[n], subset[n], shares[n] = k, s, 0.0
                 n += 1
             shares[at] += point.shares[t]
@@ -160,7 +158,6 @@ def gauge(b, variable, subset, shares, f):  # type: ignore[no-untyped-def]
 
 def small_integers(f: NDArray[np.float64]) -> tuple[int, ...]:
     """Return multiples of f as small integers, or rounded ones if there are none."""
-    f = np.maximum.accumulate(np.maximum(f, 0.0)) if (f < 0).any() else f
     for scale in range(1, LARGEST_SCALE + 1):
         if np.abs(scale * f - np.round(scale * f)).max() < SCALE_ERROR * scale:
             return tuple(np.round(scale * f).astype(np.int64).tolist())

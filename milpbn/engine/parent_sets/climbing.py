@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from milpbn.engine.parent_sets.sets import (
     ParentSets,
     drop,
+    generator,
     has,
     inside,
     put,
@@ -133,7 +134,7 @@ def _place_behind(offsets, masks, costs, order, choice, at):  # type: ignore[no-
 
 
 @kernel(inner=True)
-def _rechoose(offsets, masks, costs, order, choice, first, last, turned):  # type: ignore[no-untyped-def]
+def _rechoose(offsets, masks, costs, order, choice, first, last, pending):  # type: ignore[no-untyped-def]
     """Choose the best sets anew at some places of an order, note whose set changes; return the change of cost."""
     placed = np.zeros(masks.shape[1], dtype=np.uint64)
     for t in range(first):
@@ -147,13 +148,13 @@ def _rechoose(offsets, masks, costs, order, choice, first, last, turned):  # typ
         if p != choice[i]:
             change += costs[p] - costs[choice[i]]
             choice[i] = p
-            turned[i] = True
+            pending[i] = True
         put(placed, i)
     return change
 
 
 @kernel
-def climb(offsets, masks, costs, order, choice, cost, turned, thorough, random):  # type: ignore[no-untyped-def]
+def climb(offsets, masks, costs, order, choice, cost, pending, thorough, random):  # type: ignore[no-untyped-def]
     """Insert variables elsewhere in an order until no insertion gains; return the cost.
 
     Parameters
@@ -162,8 +163,8 @@ def climb(offsets, masks, costs, order, choice, cost, turned, thorough, random):
         The order and its parent sets; overwritten.
     cost : float
         Cost of the parent sets.
-    turned : bool array, shape (V,)
-        The variables to be moved. One whose set changes is moved again.
+    pending : bool array, shape (V,)
+        The variables to try to move. A variable whose parent set changes is tried again.
     thorough : bool
         Whether to go on until no insertion of any variable gains.
     """
@@ -178,9 +179,9 @@ def climb(offsets, masks, costs, order, choice, cost, turned, thorough, random):
             j = random_below(random, k + 1)
             turns[k], turns[j] = turns[j], turns[k]
         for v in turns:
-            if not turned[v]:
+            if not pending[v]:
                 continue
-            turned[v] = False
+            pending[v] = False
             at = where[v]
             place, gain = _place_before(offsets, masks, costs, order, choice, at)
             later, more = _place_behind(offsets, masks, costs, order, choice, at)
@@ -192,18 +193,16 @@ def climb(offsets, masks, costs, order, choice, cost, turned, thorough, random):
             first, last = min(at, place), max(at, place)
             for t in range(first, last + 1):
                 where[order[t]] = t
-            cost += _rechoose(offsets, masks, costs, order, choice, first, last, turned)
-            turned[v] = again = True
-        if not again and not thorough:
-            again = bool(np.any(turned))
-        elif again and thorough:
-            turned[:] = True
+            cost += _rechoose(offsets, masks, costs, order, choice, first, last, pending)
+            pending[v] = again = True
+        if again and thorough:
+            pending[:] = True
     return cost
 
 
 @kernel
 def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, times, random):  # type: ignore[no-untyped-def]
-    """Perturb the current order and climb, `times` times; return the costs of the current and the best order.
+    """Perturb the current order and climb, `times` times.
 
     Parameters
     ----------
@@ -214,33 +213,27 @@ def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, time
     """
     n = len(current)
     new, kept = np.empty_like(current), np.empty_like(current)
-    choice, turned = np.empty_like(current), np.zeros(n, dtype=np.bool_)
+    choice, pending = np.empty_like(current), np.zeros(n, dtype=np.bool_)
     cost_of_order(offsets, masks, costs, current, kept)
     for _ in range(times):
-        new[:], choice[:], turned[:] = current, kept, False
+        new[:], choice[:], pending[:] = current, kept, False
         found = cost
         for _ in range(1 + random_below(random, KICK)):
             a, b = random_below(random, n), random_below(random, n)
-            turned[new[a]] = True
+            pending[new[a]] = True
             _move(new, a, b)
-            found += _rechoose(offsets, masks, costs, new, choice, min(a, b), max(a, b), turned)
+            found += _rechoose(offsets, masks, costs, new, choice, min(a, b), max(a, b), pending)
             if found == np.inf:
                 break
         if found == np.inf:
             continue
-        found = climb(offsets, masks, costs, new, choice, found, turned, False, random)
+        found = climb(offsets, masks, costs, new, choice, found, pending, False, random)
         if found <= cost + LEAST_GAIN or random_share(random) < ACCEPTED:
             cost = found
             current[:], kept[:] = new, choice
             if found < best_cost - LEAST_GAIN:
                 best_cost = found
                 best[:] = new
-    return cost, best_cost
-
-
-def generator(seed: int) -> NDArray[np.uint64]:
-    """Return the state of a random generator for kernels, shape (1,)."""
-    return np.array([np.random.default_rng(seed).integers(1, 2**63)], dtype=np.uint64)
 
 
 def greedy_order(sets: ParentSets, weights: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -313,9 +306,7 @@ class OrderClimber:
             if budget.over() or self._cost == np.inf:
                 break
             count = min(AT_ONCE, times - done)
-            self._cost, _ = perturbed_climbs(
-                *arrays, self._current, self._cost, self.order, self.cost, count, self._random
-            )
+            perturbed_climbs(*arrays, self._current, self._cost, self.order, self.cost, count, self._random)
             # Added up anew, without the errors of many changes.
             choice = np.empty_like(self.order)
             self._cost = cost_of_order(*arrays, self._current, choice)

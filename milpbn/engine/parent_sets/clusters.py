@@ -11,10 +11,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.engine.parent_sets.ascent import members_of
-from milpbn.engine.parent_sets.climbing import generator
 from milpbn.engine.parent_sets.rows import CLUSTER, Row
-from milpbn.engine.parent_sets.sets import ParentSets, has, meets, put, random_below, random_share
+from milpbn.engine.parent_sets.sets import (
+    ParentSets,
+    generator,
+    has,
+    meets,
+    members_of,
+    put,
+    random_below,
+    random_share,
+)
 from milpbn.util.compiled import kernel
 
 #: A row is violated if it fails by at least this much.

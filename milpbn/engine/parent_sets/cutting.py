@@ -13,13 +13,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.engine.parent_sets.ascent import first_clusters, members_of, unplaceable
+from milpbn.engine.parent_sets.ascent import first_clusters, unplaceable
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
 from milpbn.engine.parent_sets.clusters import Support, violated_clusters
-from milpbn.engine.parent_sets.relaxation import RestrictedProgram
+from milpbn.engine.parent_sets.relaxation import Priced, RestrictedProgram
 from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
-from milpbn.engine.parent_sets.sets import ParentSets
+from milpbn.engine.parent_sets.sets import ParentSets, members_of
 from milpbn.util.budget import Budget
 
 #: Sizes of the blocks that are examined, in turn, and their number in a round.
@@ -119,7 +119,7 @@ class Cutting:
 
     def begin(self) -> bool:
         """Make the first linear program; return whether the parent sets may hold a structure."""
-        first = first_clusters(self.sets, self.allowed, self._seed, self.budget)
+        first = first_clusters(self.sets, self._seed, self.budget)
         if first is not None:
             self._start(*first)
         return first is not None
@@ -135,11 +135,11 @@ class Cutting:
         relaxation, sets = self.relaxation, self.sets
         relaxation.add_rows([*self._limits, *clusters])
         self.pool.add(clusters)
-        given = np.concatenate([np.zeros(len(self._limits)), multipliers])
-        bound, reduced, least = relaxation.bound_of(given, self.allowed)
-        self.bound = max(self.bound, bound)
-        self.fix(bound, reduced, least)
-        excess = reduced - least[sets.child]
+        relaxation.multipliers = np.concatenate([np.zeros(len(self._limits)), multipliers])
+        priced = relaxation.price(self.allowed)
+        self.bound = max(self.bound, priced.bound)
+        self.fix(priced)
+        excess = priced.with_set - priced.bound
         chosen = self.allowed & (excess <= FIRST_SHARE * max(0.0, min(self.cost, 1e12) - self.bound))
         for begin, end in zip(sets.offsets[:-1], sets.offsets[1:], strict=True):
             cheapest = begin + np.argsort(excess[begin:end], kind="stable")[:FIRST_SETS]
@@ -148,9 +148,13 @@ class Cutting:
             chosen[self.best] = True
         relaxation.add_columns(np.flatnonzero(chosen))
 
-    def fix(self, bound: float, reduced: NDArray[np.float64], least: NDArray[np.float64]) -> None:
+    def useless(self, priced: Priced) -> NDArray[np.bool_]:
+        """Return which parent sets are in no structure that is better than the best one, bool array, shape (P,)."""
+        return priced.with_set > self.cost + self.margin
+
+    def fix(self, priced: Priced) -> None:
         """Fix the parent sets to 0 that no better structure has."""
-        gone = bound + (reduced - least[self.sets.child]) > self.cost + self.margin
+        gone = self.useless(priced)
         if self.best is not None:
             gone[self.best] = False
         self.allowed &= ~gone
@@ -192,16 +196,16 @@ class Cutting:
         for turn in range(ROUNDS):
             if self.budget.over() or not relaxation.solve():
                 return
-            bound, reduced, least = relaxation.price(self.allowed)
-            self.bound = max(self.bound, bound)
+            priced = relaxation.price(self.allowed)
+            self.bound = max(self.bound, priced.bound)
             told()
             point = relaxation.support()
             if turn % 5 == 0:
                 self.improve(point)
-            self.fix(bound, reduced, least)
+            self.fix(priced)
             if proved():
                 return
-            columns = relaxation.missing(self.allowed, reduced, MOST_COLUMNS * n)
+            columns = relaxation.missing(self.allowed, priced.reduced, MOST_COLUMNS * n)
             relaxation.grow_older()
             relaxation.drop_rows((relaxation.age > OLD) & self.removable())
             relaxation.drop_columns(~self.allowed[relaxation.columns])

@@ -7,11 +7,12 @@ of its dual values as multipliers (`milpbn.engine.parent_sets.rows.lagrangian`),
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.clusters import Support, support_of
 from milpbn.engine.parent_sets.rows import PackedRows, Row, cheaper_sides, entries, lagrangian, pack
 from milpbn.engine.parent_sets.sets import ParentSets
@@ -22,8 +23,24 @@ MOST_TERMS = 5_000_000
 NO_WEIGHT = 1e-9
 #: HiGHS's tolerance of reduced costs, in nats; the bound can be below the optimum by as much for each variable.
 DUAL_TOLERANCE = 1e-9
-#: The cost of leaving a variable without a parent set is this many times the largest cost of a structure.
-PENALTY = 1.0
+
+
+class Priced(NamedTuple):
+    """What multipliers say of the structures of some allowed parent sets.
+
+    Attributes
+    ----------
+    bound : float
+        A lower bound on their costs, in nats.
+    reduced : float64 array, shape (P,)
+        The reduced costs of the parent sets, inf for others.
+    with_set : float64 array, shape (P,)
+        A lower bound on the costs of the structures with each parent set, in nats.
+    """
+
+    bound: float
+    reduced: NDArray[np.float64]
+    with_set: NDArray[np.float64]
 
 
 class RestrictedProgram:
@@ -64,9 +81,9 @@ class RestrictedProgram:
         self.solver.setOptionValue("dual_feasibility_tolerance", DUAL_TOLERANCE)
         nothing = np.zeros(0, dtype=np.int32)
         self.solver.addRows(n, np.ones(n), np.ones(n), 0, np.zeros(n, dtype=np.int32), nothing, np.zeros(0))
-        # With an expensive column for each variable every linear program has a solution; its multipliers give a bound
-        # even where the allowed parent sets have none.
-        self.penalty = PENALTY * (1.0 + float(sets.costs[sets.offsets[1:] - 1].sum()))
+        # One column a variable stands for no parent set, and costs more than any structure. So every linear program has
+        # a solution, and its multipliers give a bound even where the allowed parent sets hold no structure.
+        self.penalty = 1.0 + float(sets.costs[sets.offsets[1:] - 1].sum())
         each = np.arange(n, dtype=np.int32)
         self.solver.addCols(
             n, np.full(n, self.penalty), np.zeros(n), np.full(n, np.inf), n, each, each, np.ones(n)
@@ -196,17 +213,14 @@ class RestrictedProgram:
         """Return the parent sets in use at the last solution."""
         return support_of(self.sets, self.columns, self.values)
 
-    def price(self, allowed: NDArray[np.bool_]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bound of the multipliers, the reduced costs (P,), and the least ones of the variables (V,)."""
-        return self.bound_of(self.multipliers, allowed)
-
-    def bound_of(
-        self, multipliers: NDArray[np.float64], allowed: NDArray[np.bool_]
-    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
-        """Return what `price` does for any multipliers, at least 0, of the rows."""
+    def price(self, allowed: NDArray[np.bool_]) -> Priced:
+        """Return the bound and the reduced costs of the multipliers, if only some parent sets are allowed."""
         reduced, least = np.empty(self.sets.n_sets), np.empty(self.sets.n_variables)
-        bound = lagrangian(self.sets, self.packed, multipliers, allowed, reduced, least)
-        return float(bound), reduced, least
+        bound = lagrangian(self.sets, self.packed, self.multipliers, allowed, reduced, least)
+        # The rounding errors of two sums, relative to their terms, all of which are at least 0.
+        slack = (4 * len(self.rows) + 16) * EPS
+        with_set = bound + (reduced * (1 - slack) - least[self.sets.child] * (1 + slack)) - slack * abs(bound)
+        return Priced(float(bound), reduced, with_set)
 
     def missing(
         self, allowed: NDArray[np.bool_], reduced: NDArray[np.float64], most: int

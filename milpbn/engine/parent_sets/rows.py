@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.sums import EPS
-from milpbn.engine.parent_sets.sets import ParentSets, has, meets
+from milpbn.engine.parent_sets.sets import ParentSets, has, mask_of, meets
 from milpbn.util.compiled import kernel
 
 CLUSTER, BLOCK, LIMIT = 0, 1, 2
@@ -92,17 +92,15 @@ class PackedRows(NamedTuple):
 def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
     """Return rows as arrays."""
     rows = list(rows)
-    n, words = len(rows), -(-n_variables // 64)
+    n = len(rows)
     kind = np.array([row.kind for row in rows], dtype=np.int64)
-    masks = np.zeros((n, words), dtype=np.uint64)
+    masks = np.zeros((n, len(mask_of((), n_variables))), dtype=np.uint64)
     members = np.full((n, LARGEST_BLOCK), -1, dtype=np.int64)
     first, right = np.zeros(n, dtype=np.int64), np.zeros(n)
     terms: list[NDArray[np.float64]] = [np.zeros(0)]
     used = 0
     for r, row in enumerate(rows):
-        concerned: Iterable[int] = row.members if row.kind != LIMIT else range(n_variables)
-        for i in concerned:
-            masks[r, i // 64] |= np.uint64(1) << np.uint64(i % 64)
+        masks[r] = mask_of(range(n_variables) if row.kind == LIMIT else row.members, n_variables)
         if row.kind == CLUSTER:
             right[r] = len(row.members) - 1
             continue

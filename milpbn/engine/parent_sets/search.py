@@ -134,8 +134,8 @@ class Search:
         relaxation.drop_columns(~cutting.allowed[relaxation.columns])
         rest = np.flatnonzero(cutting.allowed & (relaxation.place < 0))
         if len(rest) > ALL_COLUMNS and relaxation.solve():
-            _, reduced, least = relaxation.price(cutting.allowed)
-            rest = rest[np.argsort((reduced - least[self.sets.child])[rest], kind="stable")[:SOME_COLUMNS]]
+            excess = relaxation.price(cutting.allowed).with_set[rest]
+            rest = rest[np.argsort(excess, kind="stable")[:SOME_COLUMNS]]
         relaxation.add_columns(rest)
 
     def _pruned(self, bound: float) -> bool:
@@ -170,16 +170,16 @@ class Search:
             if not relaxation.solve() and not relaxation.recover():
                 self._left = min(self._left, node.bound)
                 return False
-            bound, reduced, least = relaxation.price(allowed)
-            node.bound = max(node.bound, bound)
+            priced = relaxation.price(allowed)
+            node.bound = max(node.bound, priced.bound)
             if self._pruned(node.bound):
                 return False
-            gone = allowed & (bound + (reduced - least[self.sets.child]) > cutting.cost + cutting.margin)
+            gone = allowed & cutting.useless(priced)
             if gone.any():
                 allowed &= ~gone
                 if not propagate(self.sets, allowed, node.before):
                     return False
-            columns = relaxation.missing(allowed, reduced, MOST_COLUMNS)
+            columns = relaxation.missing(allowed, priced.reduced, MOST_COLUMNS)
             if len(columns):
                 relaxation.add_columns(columns)
                 continue
@@ -188,12 +188,12 @@ class Search:
             point = relaxation.support()
             if point.integral:
                 row = cutting.cycle(point)
-                if row is not None:
-                    relaxation.add_rows([row])
+                if row is None:
+                    cutting.offer(point.used)
+                    cutting.improve(point)
+                elif relaxation.add_rows([row]):
                     cutting.pool.add([row])
                     continue
-                cutting.offer(point.used)
-                cutting.improve(point)
                 if not self._pruned(node.bound):
                     self._left = min(self._left, node.bound)
                 return False
@@ -292,5 +292,5 @@ class Search:
             return gap
         gain = relaxation.objective - start
         if gain >= gap:
-            child.bound = max(child.bound, relaxation.price(allowed)[0])
+            child.bound = max(child.bound, relaxation.price(allowed).bound)
         return min(max(gain, 0.0), gap)

@@ -7,6 +7,7 @@ costs: what a parent set loses against the best one of its variable. They are at
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -97,6 +98,20 @@ def selected(sets: ParentSets, kept: NDArray[np.bool_]) -> ParentSets:
     return ParentSets(offsets, child, sets.masks[kept], sets.costs[kept])
 
 
+def mask_of(members: Iterable[int], n_variables: int) -> NDArray[np.uint64]:
+    """Return a set of variables as words, uint64 array of shape (W,)."""
+    mask = np.zeros(-(-n_variables // WORD), dtype=np.uint64)
+    for j in members:
+        mask[j // WORD] |= ONE << np.uint64(j % WORD)
+    return mask
+
+
+def members_of(mask: NDArray[np.uint64]) -> tuple[int, ...]:
+    """Return the members of a set of words, ascending."""
+    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), bitorder="little")
+    return tuple(np.flatnonzero(bits).tolist())
+
+
 @kernel(linked=True)
 def has(mask, j):  # type: ignore[no-untyped-def]  # numba infers the types
     """Whether variable j is in a set of variables."""
@@ -131,6 +146,11 @@ def meets(mask, others):  # type: ignore[no-untyped-def]
     for w in range(len(mask)):
         common |= mask[w] & others[w]
     return common != ZERO
+
+
+def generator(seed: int) -> NDArray[np.uint64]:
+    """Return the state of a random generator for kernels, shape (1,)."""
+    return np.array([np.random.default_rng(seed).integers(1, 2**63)], dtype=np.uint64)
 
 
 @kernel(linked=True)

@@ -12,7 +12,7 @@ from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.search import Search
-from milpbn.engine.parent_sets.sets import ListedSets, list_sets
+from milpbn.engine.parent_sets.sets import ListedSets, list_sets, mask_of
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
@@ -113,9 +113,7 @@ class _Maximisation:
         sets, n = self.listed.sets, self.problem.candidates.n_variables
         choice = np.empty(n, dtype=np.int64)
         for i, parents in enumerate(structure.parents):
-            outside = np.full(sets.masks.shape[1], ~np.uint64(0))
-            for j in parents:
-                outside[j // 64] &= ~(np.uint64(1) << np.uint64(j % 64))
+            outside = ~mask_of(parents, n)
             block = slice(sets.offsets[i], sets.offsets[i + 1])
             choice[i] = sets.offsets[i] + int(np.argmin((sets.masks[block] & outside).any(axis=1)))
         return choice

@@ -6,7 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milpbn.engine.parent_sets.ascent import members_of
 from milpbn.engine.parent_sets.blocks import gauge, small_integers, violated_block
 from milpbn.engine.parent_sets.clusters import support_of, violated_clusters
 from milpbn.engine.parent_sets.rows import (
@@ -22,7 +21,7 @@ from milpbn.engine.parent_sets.rows import (
     lagrangian,
     pack,
 )
-from milpbn.engine.parent_sets.sets import list_sets
+from milpbn.engine.parent_sets.sets import list_sets, members_of
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
 
