@@ -126,12 +126,6 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
     atomic_write_text(path, json.dumps(results, indent=1, allow_nan=False) + "\n")
 
 
-def read_remarks(folder: Path) -> str:
-    """Return what ``remarks.md`` in a folder of results says, for its page; "" if it does not exist."""
-    path = folder / "remarks.md"
-    return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
 def write_page(folder: Path, sections: Sequence[str]) -> str:
     """Write the sections that are not empty as README.md of a folder of results; return its text."""
     text = "\n\n".join(stripped for section in sections if (stripped := section.strip())) + "\n"

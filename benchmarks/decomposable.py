@@ -17,9 +17,10 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, read_remarks, write_page, write_results
+from common import RESULTS, write_page, write_results
 
 from milpbn.errors import NoIncumbentError
+from milpbn.experiments.page import read_remarks
 from milpbn.solving.local_scores import solve_local_scores
 
 OUTPUT = RESULTS / "decomposable" / "cells.json"

@@ -28,7 +28,6 @@ from common import (
     other_partition,
     parse,
     parser,
-    read_remarks,
     read_results,
     write_page,
     write_results,
@@ -216,7 +215,7 @@ def main() -> None:
         **spent(others),
     )
     first = collect(plan, KeptCells(RESULTS / "p12"))
-    print(write_page(options.output, [introduction, read_remarks(options.output), tables(others, first)]))
+    print(write_page(options.output, [introduction(options.output), tables(others, first)]))
 
 
 if __name__ == "__main__":

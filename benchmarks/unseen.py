@@ -11,11 +11,11 @@ README.md there in the end.
 
 from __future__ import annotations
 
-from common import RESULTS, add_run_options, compute, errors_as_sentences, parser, read_remarks, write_page
+from common import RESULTS, add_run_options, compute, errors_as_sentences, parser, write_page
 
 from milpbn.experiments.base import Budgets
 from milpbn.experiments.cells import KeptCells
-from milpbn.experiments.page import accuracy_table, probability_table, recipe_table
+from milpbn.experiments.page import accuracy_table, probability_table, read_remarks, recipe_table
 from milpbn.experiments.runner import Plan, missing
 from milpbn.experiments.tables import collect
 

@@ -41,8 +41,8 @@ class LocalResult:
     detail: str
     #: The best structure that was found; its variables have the order of the file.
     structure: Structure | None
-    #: Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
-    #: up to its tolerances.
+    #: Sum of its local scores, and an upper bound on the sum of every structure. The bound of a MILP solver holds up to
+    #: its tolerances.
     objective: float | None
     bound: float | None
     #: The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
@@ -64,7 +64,7 @@ class LocalResult:
 
     @property
     def optimal(self) -> bool:
-        """Whether the structure is proved optimal, up to the solver's tolerances."""
+        """Whether the structure is proved optimal; by a MILP solver, up to its tolerances."""
         return self.reason is Reason.OPTIMAL
 
     def to_dict(self) -> dict[str, Any]:

@@ -74,8 +74,8 @@ class Result:
         The largest b - z in nats that counts as proved, for what was searched (`searched`). None in files of earlier
         versions, where it was relative to the score.
     standard_error : float or None
-        What another sample of the same size changes the score of the structure by, as a standard deviation in nats, for
-        what was searched (`searched`); see `milpbn.problem.rescore.standard_error`. None for a score that has none.
+        Estimated standard deviation of the structure's score over data sets of this size, in nats, for what was
+        searched (`searched`); see `milpbn.problem.rescore.standard_error`. None if it is not defined for the score.
     bound_source : BoundSource
         Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo

@@ -25,6 +25,8 @@ class KnownSet:
         Its size, without rows that are left out because values are missing.
     train_rows : int or None
         Number of training rows, which come first; None for cross-validation, and where the split is not known.
+    split_unknown : bool
+        Whether there is a test set whose rows are not known.
     source : str
         Address at which it can be had.
     sha256 : str or None
@@ -41,6 +43,7 @@ class KnownSet:
     source: str
     sha256: str | None
     note: str
+    split_unknown: bool = False
     files: tuple[str, ...] = ()
 
     def folder(self, data_dir: Path | None) -> Path | None:
@@ -55,7 +58,7 @@ class KnownSet:
         """How accuracy is measured, in words."""
         if self.train_rows is not None:
             return f"test set: {self.train_rows:,} rows train, {self.rows - self.train_rows:,} test"
-        return "test set" if self.note.startswith("the paper has a test set") else "5-fold cross-validation"
+        return "test set" if self.split_unknown else "5-fold cross-validation"
 
 
 @cache
@@ -83,7 +86,7 @@ def differences(
     for what, number in found.items():
         if number != getattr(known, what):
             yield f"{number:,} {what} instead of {getattr(known, what):,}"
-    if train_rows != known.train_rows and known.protocol != "test set":
+    if train_rows != known.train_rows and not known.split_unknown:
         yield f"{_split(train_rows)} instead of {_split(known.train_rows)}"
 
 

@@ -66,12 +66,7 @@ def connected(workers: int | None, dask: object) -> Iterator[Client]:
     """Yield a client, with workers on this machine as soon as the first is there; see `dispatcher`."""
     if workers is not None:
         with local_workers(workers) as here:
-            try:
-                here.client.wait_for_workers(1, timeout=START_SECONDS)
-            except TimeoutError:
-                raise SolverError(
-                    f"No worker has started on this machine within {START_SECONDS} seconds."
-                ) from None
+            here.wait()
             yield here.client
     elif isinstance(dask, Client):
         yield dask
@@ -126,6 +121,15 @@ class LocalWorkers(NamedTuple):
     client: Client
     nanny: subprocess.Popen[bytes]
     log: Path
+
+    def wait(self) -> None:
+        """Wait for the first worker; SolverError if none starts."""
+        try:
+            self.client.wait_for_workers(1, timeout=START_SECONDS)
+        except TimeoutError:
+            raise SolverError(
+                f"No worker has started on this machine within {START_SECONDS} seconds."
+            ) from None
 
     def check(self) -> None:
         """Raise LostError if no worker is or will be there."""

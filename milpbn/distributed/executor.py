@@ -20,7 +20,8 @@ from typing import Any, ClassVar, cast
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
 
-from milpbn.distributed.clusters import check_cluster, connected
+from milpbn.distributed.clusters import check_cluster, connected, local_workers
+from milpbn.distributed.dispatcher import LostError
 from milpbn.distributed.worker import register
 from milpbn.errors import MilpbnWarning, SolverError, warn
 from milpbn.trials.executors import POLL_SECONDS, Inline, queue
@@ -87,8 +88,13 @@ def workers_of(
     """Yield the workers of a cluster (address or file of its scheduler, or a client, which stays open), or new ones."""
     if not isinstance(dask, str):
         check_cluster(dask)
-    with connected(workers, dask) as client:
-        yield DaskWorkers(client, prepare)
+    if workers is None:
+        with connected(None, dask) as client:
+            yield DaskWorkers(client, prepare)
+    else:
+        with local_workers(workers) as here:
+            here.wait()
+            yield DaskWorkers(here.client, prepare, here.check)
 
 
 @dataclass(frozen=True)
@@ -96,12 +102,14 @@ class DaskWorkers(Inline):
     """Calls on the workers of a Dask cluster, as many as it has at any time, each with one thread.
 
     A worker that dies loses only its calls, which others repeat. A stop also reaches the calls that run then, and their
-    results are not used. Each worker calls the function `prepare` before its first call.
+    results are not used. Each worker calls the function `prepare` before its first call. `check` raises LostError if
+    there will be no workers any more.
     """
 
     in_turn: ClassVar[bool] = False
     client: Client
     prepare: Callable[[], object] | None = None
+    check: Callable[[], None] = lambda: None
 
     @property
     def dask(self) -> Client:
@@ -120,7 +128,10 @@ class DaskWorkers(Inline):
     def run(
         self, call: Callable[[Any], Any], items: Iterable[Any], stopping: Callable[[], bool]
     ) -> Iterator[tuple[Any, Any]]:
-        """Do the same as `Inline`; SolverError if many workers in turn died of one call, or the scheduler is gone."""
+        """Do the same as `Inline`.
+
+        Raise SolverError if many workers in turn died of one call, or if the scheduler or all workers are gone.
+        """
         waiting = queue(items)
         if not waiting or stopping():
             return
@@ -163,6 +174,10 @@ class DaskWorkers(Inline):
             if self.client.status != "running":
                 raise _lost("its connection is closed")
             if time.monotonic() > counted + COUNT_SECONDS:
+                try:
+                    self.check()
+                except LostError as error:
+                    raise SolverError(f"{error}. What is finished is kept.") from None
                 threads, counted = self.places, time.monotonic()
                 room = CALLS * max(1, threads)
                 alone = counted if threads else alone

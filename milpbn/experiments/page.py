@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path
 
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.published import published
@@ -77,6 +78,12 @@ part of a data set; the published numbers are in `milpbn/experiments/published.j
 - **recipe** (not in the paper): `milpbn solve --recipe accurate`, with {recipe} s for choice, final search and
   parameters together. It was chosen on held-out training rows (`results/accuracy/`), before any test row was
   scored with it."""
+
+
+def read_remarks(folder: Path) -> str:
+    """Return what ``remarks.md`` in a folder of results says, for its page; "" if it does not exist."""
+    path = folder / "remarks.md"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _introduction(collected: Collected) -> str:

@@ -100,7 +100,10 @@ class Paper(ABC):
 
 @dataclass(frozen=True)
 class Running:
-    """Called with a task that begins: marks it in the folder of the cells, and removes the mark of the one before."""
+    """Marks the task that this process computes by a locked file in the folder of the cells.
+
+    It is called when a task begins, and then removes the mark of the task before.
+    """
 
     folder: Path
 

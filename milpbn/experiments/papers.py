@@ -14,7 +14,7 @@ from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.digits import DIGIT_LEARNERS, INTEGER_BITS
 from milpbn.experiments.forests import FORESTS
 from milpbn.experiments.methods import P12_METHODS
-from milpbn.experiments.page import head, page
+from milpbn.experiments.page import head, page, read_remarks
 from milpbn.experiments.paper import Choice, Paper, Wanted
 from milpbn.experiments.published import published
 from milpbn.experiments.r20 import R20
@@ -51,9 +51,7 @@ class P12(TablePaper):
 
     def page(self, studies: Sequence[Study], store: KeptCells, folder: Path) -> str:
         """Return the three tables beside the published ones, with the remarks of the folder."""
-        remarks = folder / "remarks.md"
-        said = remarks.read_text(encoding="utf-8") if remarks.exists() else ""
-        return page(cast(Plan, studies[0]), store, said)
+        return page(cast(Plan, studies[0]), store, read_remarks(folder))
 
 
 class P11(TablePaper):

@@ -20,7 +20,7 @@ from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.cells import Cell, KeptCells
 from milpbn.experiments.images import files_hash, image_folder, part_names
 from milpbn.experiments.networks import ClosedFormMethod
-from milpbn.experiments.page import head
+from milpbn.experiments.page import head, read_remarks
 from milpbn.experiments.paper import Choice, Paper, Wanted, state
 from milpbn.experiments.runner import Study, Task
 from milpbn.learners.base import Control
@@ -136,9 +136,8 @@ class RandomSearch(Study):
     def tasks(self) -> list[Task]:
         """Return the maximum-likelihood networks, then the experiments; all folds of one are together."""
         data = DATA[self.title]
-        sha256 = files_hash(
-            data, image_folder(data, self.data_dir)
-        )  # without reading mnist, which takes a minute
+        # The files are not read into a data set here: that takes a minute for mnist.
+        sha256 = files_hash(data, image_folder(data, self.data_dir))
         return [
             Task(data, part, ((Cell(data, sha256, part, m.name, m.options, self.seed, None), m),))
             for m in self._methods()
@@ -284,8 +283,8 @@ class R20(Paper):
                     "",
                     f"![Test errors over log10 lambda](figure-{number}.svg)",
                 ]
-        remarks = folder / "remarks.md"
-        said = ["", remarks.read_text(encoding="utf-8").strip()] if remarks.exists() else []
+        remarks = read_remarks(folder).strip()
+        said = ["", remarks] if remarks else []
         spent = ", ".join(f"{search.title} {state(search, store).spent:.0f} s" for search in searches)
         return "\n".join([*lines, *said, "", f"Processor time: {spent}."]) + "\n"
 

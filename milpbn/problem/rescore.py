@@ -164,10 +164,10 @@ def standard_error(
     score: Score,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> float | None:
-    """Return what another sample of the same size changes a structure's score by, as a standard deviation in nats.
+    """Return an estimate of the standard deviation of a structure's score over data sets of this size, in nats.
 
-    It is sqrt(sum_m w_m (f_m - mean)^2) of the samples' parts f_m of the score, whose parameters count as given. None
-    for a score that is no sum over the samples, or has a likelihood, whose terms are of families.
+    It is sqrt(sum_m w_m (f_m - mean)^2), where f_m is what sample m adds to the score, and treats the parameters as
+    fixed. None if the score is not a sum over samples, or contains a likelihood, which is a sum over families.
     """
     if not score.kind.sums_samples or score.kind.local_weights(data.total_weight)[0]:
         return None

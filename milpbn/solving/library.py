@@ -185,7 +185,7 @@ def open_problems(networks: Iterable[KnownNetwork]) -> list[list[str]]:
         if not one.proved:
             nats = one.gap.absolute or 0.0
             errors = "" if not one.standard_error else f"{nats / one.standard_error:.2g}"
-            ahead = "" if one.outlook is None else one.outlook.describe(one.seconds, 1).split(", if")[0]
+            ahead = "" if one.outlook is None else one.outlook.when(one.seconds, 1)
             rows.append(
                 [
                     *(one.source, one.score.name, f"{one.p:g}", _percent(one), f"{nats:.4g}", errors),

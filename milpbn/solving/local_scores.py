@@ -27,13 +27,16 @@ from milpbn.solving.api import training_data
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
-from milpbn.solving.engines.registry import automatic
+from milpbn.solving.engines.registry import automatic, for_solvers
 from milpbn.solving.files import RunFiles
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
 from milpbn.solving.progress import Progress, number_lines, structure_lines, wants_progress
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
+
+#: How a MILP excludes cycles by default: with many parent sets, cluster rows are smaller than order rows.
+ACYCLICITY = "cluster"
 
 
 def export_local_scores(
@@ -75,7 +78,7 @@ def export_local_scores(
     return local
 
 
-@takes(LocalOptionKeywords, acyclicity="cluster", threads=1)
+@takes(LocalOptionKeywords, acyclicity=ACYCLICITY, threads=1)
 def solve_local_scores(
     scores: LocalScores | str | os.PathLike[str],
     *,
@@ -115,11 +118,6 @@ def solve_local_scores(
     budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
     engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
-    if not engine.capabilities.milp and _for_solvers(how):
-        raise InputError(
-            f"The backend {engine.name} has no use for --acyclicity order, --log and --solver-option; leave them out, "
-            f"or name a MILP solver, for instance --backend {DEFAULT_SOLVER}."
-        )
     engine.check_options(how.solver_options or {})
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
@@ -135,21 +133,23 @@ def scores_name(path: str | os.PathLike[str]) -> str:
     return Path(Path(path).name.removesuffix(".gz")).stem
 
 
-def _for_solvers(options: Options) -> bool:
-    """Whether there are options for MILP solvers; cluster rows are the default here."""
-    return options.acyclicity != "cluster" or options.log is not None or bool(options.solver_options)
-
-
 def _engine(options: Options) -> Engine:
-    given = options.backend.lower() == "auto" and _for_solvers(options)
-    name = DEFAULT_SOLVER if given else automatic(options.backend, Score(name="ll"))
+    given = for_solvers(options, ACYCLICITY)
+    name = automatic(options.backend, Score(name="ll"), for_milp=bool(given))
     solver = find_solver(name)
     if solver is None and name.lower() != BranchAndCutEngine.name:
         raise InputError(
             f"Local scores are maximised by {BranchAndCutEngine.name} or a MILP solver, and there is no MILP solver "
             f"{name!r}; choose one of {BranchAndCutEngine.name}, {', '.join(solver_names())}."
         )
-    return BranchAndCutEngine() if solver is None else MilpEngine(solver)
+    if solver is not None:
+        return MilpEngine(solver)
+    if given:
+        raise InputError(
+            f"The backend {name} has no use for {', '.join(given)}; leave it out, or name a MILP solver, for instance "
+            f"--backend {DEFAULT_SOLVER}."
+        )
+    return BranchAndCutEngine()
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,8 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
 
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
-    limit, source = result.limit, f"{'the file says ' if read else ''}{BoundSource.SOLVER}"
+    limit, own = result.limit, result.backend.name == BranchAndCutEngine.name
+    source = f"{'the file says ' if read else ''}{BoundSource.CERTIFIED if own else BoundSource.SOLVER}"
     lines = [
         f"data       {result.name}: local scores of {result.parent_sets} parent sets of {result.variables} variables",
         f"backend    {result.backend.version}",

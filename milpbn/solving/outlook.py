@@ -53,12 +53,16 @@ class Outlook(NamedTuple):
 
         The search must be one that can go on there from its checkpoint.
         """
+        return f"{self.when(now, threads)}, if the bound goes on to fall as it does"
+
+    def when(self, now: float, threads: int | None = None) -> str:
+        """Return what `describe` does, without its condition."""
         left, least, most = (max(0.0, x - now) for x in (self.seconds, self.least, self.most))
         words = f"about {show_time(left)} more ({show_time(least)} to {show_time(most)})"
         if threads is not None and threads < WORKERS and left >= LONG:
             there, first, last = (show_time(x * threads / WORKERS) for x in (left, least, most / EFFICIENCY))
             words += f" on this machine, {there} ({first} to {last}) on {WORKERS} workers,"
-        return f"{words} to a gap of {100 * self.gap:.3g} %, if the bound goes on to fall as it does"
+        return f"{words} to a gap of {100 * self.gap:.3g} %"
 
 
 def forecast(trace: Sequence[TracePoint], seconds: float, gap: float | None = None) -> Outlook | None:

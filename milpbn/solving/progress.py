@@ -340,16 +340,18 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
     lines += alternative_lines(result.alternatives, result.among)
     if result.structure is not None:
         lines += structure_lines(result.structure)
+        if not result.structure.markov_blanket:
+            lines.append("  (no arc joins the class: this network gives every sample the same class)")
     return "\n".join(lines)
 
 
 def structure_lines(structure: Structure) -> list[str]:
-    """Return a heading and the parents of every variable, one line each; and whether no feature matters."""
+    """Return a heading and the parents of every variable, one line each."""
     width = max(columns_of(name) for name in structure.names)
-    lines = [
-        f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
-        for name, parents in structure.to_mapping().items()
+    return [
+        "structure",
+        *(
+            f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
+            for name, parents in structure.to_mapping().items()
+        ),
     ]
-    if not structure.markov_blanket:
-        lines.append("  (no arc joins the class: this network gives every sample the same class)")
-    return ["structure", *lines]

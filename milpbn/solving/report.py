@@ -240,7 +240,7 @@ class Report:
             tolerance=None if objective is None else session.tolerance(objective),
             standard_error=session.standard_error(structure),
             bound_source=session.bound_source,
-            backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
+            backend=BackendInfo(job.engine.name, job.version, job.threads),
             seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
             # No point of the trace may be below `bound`, although another thread may have proved more since `bound`
             # was read, and a solver's bound may have been lifted to an incumbent.

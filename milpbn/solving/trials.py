@@ -171,7 +171,7 @@ class Trials:
         return Chains(self._choosing.question, options, self._settings, self._splits, self._engines)
 
     def _stages(self) -> Iterator[list[Chain]]:
-        """Yield the trials that may be made side by side; the next ones may depend on what these find."""
+        """Yield lists of trials that may run at the same time. Later lists may depend on results of earlier ones."""
         grid, n_splits = self._choosing.grid, len(self._splits)
         together = 1 if grid.halving or self._choosing.where.in_turn else n_splits
         for number, tier in enumerate(self._tiers):

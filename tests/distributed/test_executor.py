@@ -15,8 +15,9 @@ pytest.importorskip("distributed")
 
 from distributed import Client, LocalCluster
 
+from milpbn.distributed.clusters import local_workers
 from milpbn.distributed.executor import DaskWorkers, workers_of
-from milpbn.errors import InputError, MilpbnWarning
+from milpbn.errors import InputError, MilpbnWarning, SolverError
 from milpbn.trials.executors import Inline, alone, spread
 from milpbn.util import interrupts
 from milpbn.util.threads import thread_count
@@ -44,6 +45,17 @@ def test_an_error_of_a_call_is_raised_here(client: Client) -> None:
         list(DaskWorkers(client).run(int, ["1", "x"], lambda: False))
     with pytest.raises(FileNotFoundError):
         list(DaskWorkers(client).run(os.stat, ["/not/there"], lambda: False))
+
+
+def test_workers_on_this_machine_that_end_for_good_end_the_calls() -> None:
+    with local_workers(1) as here:
+        here.wait()
+        where = DaskWorkers(here.client, None, here.check)
+        found = where.run(time.sleep, [0.0, 60.0], lambda: False)
+        assert next(found) == (0.0, None)
+        os.killpg(here.nanny.pid, signal.SIGKILL)
+        with pytest.raises(SolverError, match=r"The workers have ended .* What is finished is kept"):
+            list(found)
 
 
 def until_stopped(seconds: float) -> int:

@@ -31,7 +31,7 @@ class BranchAndCutEngine(Engine):
 
     name = "branch-and-cut"
     source = "branch and cut"
-    capabilities = Capabilities(local_only=True, milp=False, own_bounds=True)
+    capabilities = Capabilities(local_only=True, milp=False, own_bounds=True, threads=False)
 
     def version(self) -> str:
         """Return the project's own version."""

@@ -38,14 +38,14 @@ def get_engine(name: str) -> Engine:
     return MilpEngine(solver)
 
 
-def automatic(name: str, score: Score, options: Options | None = None) -> str:
+def automatic(name: str, score: Score, *, for_milp: bool = False) -> str:
     """Return the name of the engine that ``auto`` stands for; other names are returned unchanged.
 
-    Scores that any MILP solver maximises as exactly as branch and cut get one if there are options for MILP solvers.
+    If options for MILP solvers are given (`for_milp`, see `for_solvers`), a score that branch and cut would maximise
+    gets such a solver.
     """
     if name.lower() != "auto":
         return name
-    for_milp = options is not None and (bool(options.solver_options) or any(for_solvers(options).values()))
     return next(
         engine
         for engine in AUTOMATIC
@@ -54,14 +54,19 @@ def automatic(name: str, score: Score, options: Options | None = None) -> str:
     )
 
 
-def for_solvers(options: Options) -> dict[str, bool]:
-    """Return which options are given that concern a MILP or its solver only, in their spelling on the command line."""
-    return {
+def for_solvers(options: Options, acyclicity: str = Options.acyclicity) -> list[str]:
+    """Return the options that are given and that only MILP solvers take, in their spelling on the command line.
+
+    `acyclicity` is the value of that option where it is not given.
+    """
+    given = {
         "--no-warm-start": not options.warm_start,
         "--no-root-bound": not options.root_bound,
-        f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
+        f"--acyclicity {options.acyclicity}": options.acyclicity != acyclicity,
         "--log": options.log is not None,
+        "--solver-option": bool(options.solver_options),
     }
+    return [spelling for spelling, is_given in given.items() if is_given]
 
 
 def without_root(engine: Engine, score: Score) -> Engine:
@@ -86,7 +91,7 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
     The sentence of the InputError says what to do instead.
     """
     name, can = engine.name, engine.capabilities
-    unused = ", ".join(option for option, given in for_solvers(options).items() if given)
+    unused = ", ".join(for_solvers(options))
     certified = score_names(lambda kind: kind.certified)
     # Per row: whether something is asked for, whether the engine can do it, and the sentence if it cannot.
     table = (
@@ -150,7 +155,7 @@ def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
 
     Raise InputError if there is no such engine, its solver is missing, or it does not take an option or the score.
     """
-    engine = get_engine(automatic(options.backend, score, options))
+    engine = get_engine(automatic(options.backend, score, for_milp=bool(for_solvers(options))))
     version = engine.version()
     check_engine(engine, options, score)
     return engine, version
