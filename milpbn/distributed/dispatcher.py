@@ -7,9 +7,11 @@ their dual weights, and those that are open. The calling process records them in
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import pickle
+import shlex
 import time
 import uuid
 from collections import Counter
@@ -298,8 +300,9 @@ class DaskDispatcher:
                 temporary.write_bytes(pickle.dumps((search.context, part.task)))
         except InputError as error:
             return f"{error} "
-        call = f'from milpbn.distributed.worker import search_file; print(search_file("{path}"))'
-        return f"To see what they need, search them alone: python -c '{call}'. "
+        name = json.dumps(str(path), ensure_ascii=False)
+        call = f"from milpbn.distributed.worker import search_file; print(search_file({name}))"
+        return f"To see what they need, search them alone: python -c {shlex.quote(call)}. "
 
     def _reopen(self, search: TreeSearch) -> None:
         """Open the nodes of all parts again that were not given back."""

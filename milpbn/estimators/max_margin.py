@@ -85,10 +85,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     memory_limit : int or None, default=None
         Bytes of memory for the process and its child processes; see `milpbn.solving.options.Options`.
     gap_rel, gap_abs, gap_se : float, default=0.0
-        Stop when the gap is at most this, relative to the bound, in nats, or in standard errors of the score, which is
-        what another sample of the same size changes.
+        Stop when the gap is at most this, relative to the bound, in nats, or in standard errors of the score (its
+        estimated standard deviation over data sets of this size).
     backend : str, default="auto"
-        ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+        ``auto``, ``native``, ``branch-and-cut``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
     acyclicity : {"order", "cluster"}, default="order"
         How a MILP excludes cycles.
     start : Structure or None, default=None

@@ -50,8 +50,8 @@ class DeclaredOptions:
     )
     gap_se: float = option(
         0.0,
-        "Stop when the gap is at most this many standard errors of the score: what another sample of the same size "
-        "changes. Example: --gap-se 1",
+        "Stop when the gap is at most this many standard errors of the score, its estimated standard deviation over "
+        "data sets of this size. Example: --gap-se 1",
         metavar="X",
         range=Range(
             0, inf, "The gap in standard errors at which to stop must be at least {low}, got {value}."

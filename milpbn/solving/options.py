@@ -32,7 +32,7 @@ class Options(DeclaredOptions):
     Attributes
     ----------
     backend : str
-        ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+        ``auto``, ``native``, ``branch-and-cut``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
     acyclicity : {"order", "cluster"}
         How a MILP excludes cycles; the backend ``native`` refuses ``cluster``.
     time_limit : float or None

@@ -152,7 +152,7 @@ def error_lines(result: Result) -> list[str]:
     gap = result.gap_se
     if gap is None or result.searched.optimal:
         return []
-    less = ": another sample of this size would change the score by more" if gap < 1 else ""
+    less = ": another sample of this size would typically change the score by more" if gap < 1 else ""
     return [
         f"           {gap:.3g} standard errors of the score (each {result.standard_error:.4g} nats){less}"
     ]
