@@ -194,9 +194,9 @@ class DaskWorkers(Inline):
                 if future.status == "finished":
                     yield item, result
                     continue
-                error = result[1] if isinstance(result, tuple) else result
-                if not isinstance(error, KilledWorker) or died + 1 == SENT:
-                    raise _error_of(error, item)
+                failure = result[1] if isinstance(result, tuple) else result
+                if not isinstance(failure, KilledWorker) or died + 1 == SENT:
+                    raise _error_of(failure, item)
                 send(item, died + 1)
 
 
