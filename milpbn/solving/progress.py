@@ -24,6 +24,8 @@ from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
 #: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.
 HEARTBEAT = stages.HEARTBEAT - 0.5
+#: Seconds between lines that differ by the bound only, where they stay.
+PAUSE = 1.0
 #: Seconds after which progress has the first line on what is ahead.
 OUTLOOK = 30.0
 HEADER = f"{'time':>9} {'nodes':>9} {'incumbent':>16} {'bound':>16} {'gap':>9}  source"
@@ -63,7 +65,10 @@ def outlook_lines(
 
 
 class Progress:
-    """Shows ``time nodes incumbent bound gap source`` on every change and at least every five seconds."""
+    """Shows ``time nodes incumbent bound gap source`` on every change and at least every five seconds.
+
+    Where lines stay, as in a file, a changed bound within a second of another line is not shown.
+    """
 
     def __init__(self, line: ProgressLine = LINE) -> None:
         self._line = line
@@ -88,11 +93,18 @@ class Progress:
         more: str = "",
     ) -> None:
         """Show a line with its source if something changed, or with the current stage if the last line is old."""
-        state = (objective, bound)
+        state, quiet = (objective, bound), time.monotonic() - self._line.shown_at
         if state == self._last:
-            if time.monotonic() - self._line.shown_at < HEARTBEAT:
+            if quiet < HEARTBEAT:
                 return
             source = stages.current() or source
+        elif (
+            self._last is not None
+            and objective == self._last[0]
+            and quiet < PAUSE
+            and not self._line.replaces
+        ):
+            return
         if not self._header:
             self._line.keep(HEADER)
             self._header = True

@@ -44,7 +44,7 @@ class ProgressLine:
             stream = self._stream or sys.stderr
             if self._stream is None and in_notebook():
                 self._update({"text/plain": text})
-            elif stream.isatty():
+            elif self._in_terminal():
                 self._width = _columns(stream) - 1
                 print("\r" + text[: self._width].ljust(self._width), end="", file=stream, flush=True)
             else:
@@ -58,6 +58,14 @@ class ProgressLine:
             start = "" if self._width is None else "\r"
             print(start + text.ljust(self._width or 0), file=self._stream or sys.stderr, flush=True)
             self._width = self._output = None
+
+    @property
+    def replaces(self) -> bool:
+        """Whether the next line replaces a line, so that very many of them may be shown."""
+        return (self._stream is None and in_notebook()) or self._in_terminal()
+
+    def _in_terminal(self) -> bool:
+        return (self._stream or sys.stderr).isatty()
 
     def end(self) -> None:
         """Keep the last line, so that other output comes below it."""

@@ -311,6 +311,18 @@ def test_a_line_of_progress_names_the_stage_where_nothing_has_changed(
     assert ends == ["start", "tables 3 of 9 parent sets"]
 
 
+def test_lines_that_stay_leave_out_bounds_that_follow_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO()
+    shown = progress.Progress(ProgressLine(stream))
+    monkeypatch.setattr(progress, "PAUSE", 1e9)
+    shown.line(1.0, 1, 2.0, 9.0, "start")
+    shown.line(1.0, 2, 2.0, 8.0, "bound")
+    shown.line(1.1, 3, 3.0, 8.0, "local search")
+    monkeypatch.setattr(progress, "PAUSE", 0.0)
+    shown.line(1.2, 4, 3.0, 7.0, "bound")
+    assert [line.split()[1] for line in stream.getvalue().splitlines()[1:]] == ["1", "3", "4"]
+
+
 def test_a_stage_is_shown_where_no_line_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
