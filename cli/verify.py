@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.local_scores import is_local_scores
 from milpbn.cli.report import say
 from milpbn.cli.search_options import MEMORY_LIMIT
-from milpbn.cli.sections import flag, option, options, verb
+from milpbn.cli.sections import flag, option, options, typed, verb
+from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
@@ -76,6 +78,9 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
     if not is_certificate and certificate is None:
         raise InputError("Give the certificate of the run: --certificate FILE.")
+    if is_local_scores(data):
+        _verify_scores(None if is_certificate else result, certificate or result, data, exact=exact)
+        return
     values, read = None, None
     if not is_certificate:
         # The verifier gets the values as they are written, since a `Result` computes the gap anew. Building one
@@ -91,16 +96,35 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         say(check_exactly(values, certificate or result, dataset))
 
 
+def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bool) -> None:
+    """Check a result over local scores, None for the claims of its certificate, and say what was proved."""
+    from milpbn.certificate.verify.local import verify_local
+    from milpbn.milp.files.jkl_file import read_jkl
+
+    beside = [spelling for name, spelling in typed().items() if name not in ("certificate", "exact", "memory_limit")]
+    if beside:
+        raise InputError(f"{', '.join(beside)}: local scores have no such options; leave them out.")
+    values = None if result is None else read_document(result, "result")
+    local = read_jkl(path)
+    given = values, certificate, local.candidates, local.scores, local.sha256
+    say(describe(verify_local(*given), None))
+    if exact:
+        from milpbn.certificate.exact.local import check_local
+
+        say(_exactly(lambda: check_local(*given)))
+
+
 def describe(proved: Verification, result: Result | None) -> str:
     """Return what was proved as lines of text.
 
-    `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average.
+    `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average, and for
+    local scores, whose results do not do so either.
     """
     from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 
     # A search over some rows or parent sets proves nothing about the optima over all.
     arcs = []
-    if result is not None and proved.samples is None and proved.kept is None:
+    if result is not None and result.proved is not None:
         arcs = [f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"]
     over = "" if proved.kept is None else " of the kept parent sets"
     scope = among_lines(proved.among)
@@ -158,19 +182,26 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
     from milpbn.util.extras import import_extra
 
     import_extra("mpmath", "exact", "--exact")
-    from milpbn.certificate.exact.arithmetic import NotProvedError
     from milpbn.certificate.exact.check import check
 
+    listed = values is not None and values.get("alternatives") is not None
+    return _exactly(
+        lambda: check(values, certificate, data), " (order and equivalences aside)" if listed else ""
+    )
+
+
+def _exactly(checked: Callable[[], tuple[tuple[Fraction, Fraction], Fraction]], aside: str = "") -> str:
+    """Return what an exact checker proves as lines of text; raise InputError if it refuses a claim."""
+    from milpbn.certificate.exact.arithmetic import NotProvedError
+
     try:
-        (low, high), bound = check(values, certificate, data)
+        (low, high), bound = checked()
     except NotProvedError as error:
         raise InputError(f"The exact check: {error}") from None
 
     def digits(x: Fraction, rounding: str) -> str:
         return str(Context(25, rounding).divide(Decimal(x.numerator), Decimal(x.denominator)))
 
-    listed = values is not None and values.get("alternatives") is not None
-    aside = " (order and equivalences aside)" if listed else ""
     return "\n".join(
         [
             f"exact      the same holds in exact arithmetic{aside}: no structure exceeds",

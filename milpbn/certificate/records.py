@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 #: Kinds of decisions. EDGE a, b: features a and b are neighbours, in either direction. ARC j, i: variable j is a
 #: parent of variable i. ORPHAN i: feature i has no feature parent. PARENT_SET p: the variable of parent set p has it.
-EDGE, ARC, ORPHAN, PARENT_SET = 0, 1, 2, 3
-#: Value of `Inequalities.limit` that marks a cluster.
-CLUSTER = -1
+#: ORDER j, i: variable j comes before variable i in an order in which parents come before their children.
+EDGE, ARC, ORPHAN, PARENT_SET, ORDER = 0, 1, 2, 3, 4
+#: Values of `Inequalities.limit` that mark a cluster, and a block (`milpbn.engine.parent_sets.rows`).
+CLUSTER, BLOCK = -1, -2
 
 
 class Decision(NamedTuple):

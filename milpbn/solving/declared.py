@@ -129,7 +129,7 @@ class DeclaredOptions:
         None, "Incumbent and bound at every change, as JSON lines.", file="output"
     )
     certificate: str | os.PathLike[str] | None = option(
-        None, "The proof of the bound, for milpbn verify (native backend).", file="output"
+        None, "The proof of the bound, for milpbn verify (backends native and branch-and-cut).", file="output"
     )
     checkpoint: str | os.PathLike[str] | None = option(
         None,

@@ -136,7 +136,7 @@ class RunFiles:
         """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
         actions: list[Callable[[], None]] = []
-        if certificate is not None and arrays is not None and isinstance(result, Result):
+        if certificate is not None and arrays is not None:
             header = certificate_header(result)
             actions.append(lambda: save_certificate(certificate, header, arrays))
         if output is not None:

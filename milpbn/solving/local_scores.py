@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.about import BackendInfo
 from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import BoundSource, Reason
@@ -123,7 +124,7 @@ def solve_local_scores(
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:
             name = "local scores" if isinstance(scores, LocalScores) else scores_name(scores)
-        search = _Search(local, name, how, engine, version)
+        search = _Search(local, name, how, engine, version, MultiplierProof() if how.certificate else None)
         session = Session(LocalProblem.of(local), budget, target=how.target)
         return search.run(session)
 
@@ -141,6 +142,10 @@ def _engine(options: Options) -> Engine:
         raise InputError(
             f"Local scores are maximised by {BranchAndCutEngine.name} or a MILP solver, and there is no MILP solver "
             f"{name!r}; choose one of {BranchAndCutEngine.name}, {', '.join(solver_names())}."
+        )
+    if solver is not None and options.certificate is not None:
+        raise InputError(
+            f"A certificate comes with the backend {BranchAndCutEngine.name}, not with {name}; leave one of them out."
         )
     if solver is not None:
         return MilpEngine(solver)
@@ -161,6 +166,7 @@ class _Search:
     options: Options
     engine: Engine
     version: str
+    proof: MultiplierProof | None
 
     def run(self, session: Session) -> LocalResult:
         """Search, report, and return the result."""
@@ -173,14 +179,14 @@ class _Search:
             events.offer(first)
 
         def search() -> None:
-            start, settings = Start(first), options.settings(session.budget.deadline)
+            start, settings = Start(first, proof=self.proof), options.settings(session.budget.deadline)
             session.produce(outcome=self.engine.run(session.problem, start, settings, events))
 
         def update() -> None:
             _, objective, bound, trace = session.snapshot()
             if progress is not None:
                 progress.line(session.elapsed(), session.node_count, objective, bound, session.source)
-            files.update(trace, lambda: (self._result(session, final=False), None))
+            files.update(trace, lambda: self._current(session, final=False))
 
         try:
             with interrupts.deferred():
@@ -189,8 +195,8 @@ class _Search:
             session.fail(error)
         finally:
             session.budget.close()  # a thread that nobody waits for may still run
-        result = self._result(session, final=True)
-        failures = files.finish(session.snapshot()[3], result, None)
+        result, arrays = self._current(session, final=True)
+        failures = files.finish(session.snapshot()[3], result, arrays)
         if session.error is not None:
             raise session.error
         if result.reason is Reason.INFEASIBLE:
@@ -213,6 +219,11 @@ class _Search:
                 "The start has other variables than the local scores, or a parent set that they do not list."
             )
         return start
+
+    def _current(self, session: Session, *, final: bool) -> tuple[LocalResult, dict[str, Any] | None]:
+        """Return the result, and the arrays of its proof, which is read after the bound that it proves."""
+        result = self._result(session, final=final)
+        return result, None if self.proof is None else self.proof.arrays()
 
     def _result(self, session: Session, *, final: bool) -> LocalResult:
         candidates = self.local.candidates

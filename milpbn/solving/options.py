@@ -77,7 +77,7 @@ class Options(DeclaredOptions):
     trace : path or None
         File for the any-time trace, as JSON lines.
     certificate : path or None
-        File for the proof of the bound (`milpbn verify`); backend ``native`` only.
+        File for the proof of the bound (`milpbn verify`); backends ``native`` and ``branch-and-cut`` only.
     checkpoint : path or None
         File for the state of the search, written at least every minute and at the end; backend ``native`` only. If it
         exists, the search goes on from it, and refuses one of other data or options.
@@ -169,6 +169,7 @@ class LocalOptionKeywords(TypedDict, total=False):
     solver_options: Mapping[str, str] | None
     output: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
+    certificate: str | os.PathLike[str] | None
     log: str | os.PathLike[str] | None
     verbose: bool | None
     interrupted: Callable[[], bool] | None
@@ -188,7 +189,6 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     merge: bool
     n_best: int
     parameters: str | None
-    certificate: str | os.PathLike[str] | None
     checkpoint: str | os.PathLike[str] | None
     resume: bool
     on_change: Callable[[Result], bool | None] | None

@@ -201,7 +201,8 @@ class Report:
         bound, products = self._session.best_bound, self._session.products
         rest = None if self._listing is None else self._listing.rest()
         arcs = None if products.root is None else products.root.proved_arcs()
-        arrays = None if products.proof is None else products.proof.arrays()
+        proof = products.proof or products.multiplier_proof
+        arrays = None if proof is None else proof.arrays()
         products = self._session.products
         if arrays is not None and products.problem.screened is not None:
             arrays |= kept_arrays(products.problem.candidates)

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import replace
 
 from milpbn.certificate.format import Proof
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import SolverError
@@ -57,7 +58,9 @@ def run(job: Job) -> Result:
         n_best=options.n_best,
     )
     proof = None
-    if options.certificate is not None:
+    if options.certificate is not None and job.engine.capabilities.local_only:
+        session.produce(multiplier_proof=MultiplierProof())
+    elif options.certificate is not None:
         proof = (None if earlier is None else earlier.proof) or Proof()
         proof.sample_weights = job.problem.subset_weights
     coefficients, model = (
@@ -150,7 +153,7 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
     saved = None if earlier is None else earlier.tree
-    start = Start(structure, products.root, saved, job.dispatcher)
+    start = Start(structure, products.root, saved, job.dispatcher, products.multiplier_proof)
     try:
         outcome = engine.run(products.reduced, start, settings, events)
     except UnfitError:

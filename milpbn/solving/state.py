@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.certificate.format import Proof
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
@@ -44,13 +45,15 @@ class Products:
     Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
     parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
     another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
-    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
+    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
+    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores.
     """
 
     problem: Problem
     reduced: Problem
     root: Root | None = None
     proof: Proof | None = None
+    multiplier_proof: MultiplierProof | None = None
     search: Callable[[], SavedState | None] | None = None
     outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
     coefficient_seconds: float = 0.0

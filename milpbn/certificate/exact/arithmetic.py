@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import Any
 
 from mpmath import iv, libmp
@@ -44,6 +46,22 @@ def number(value: Any) -> Fraction:
     """Return a number of a JSON file, exactly."""
     need(type(value) in (int, float), f"{value!r:.40} stands where a number should be.")
     return Fraction(value)
+
+
+def column(arrays: Json, name: str, kind: type, below: float = math.inf) -> list[Any]:
+    """Return an array of finite numbers of a type as a list; with `below`, of indices below that number."""
+    values: list[Any] = arrays[name].tolist()
+    fits = all(math.isfinite(x) and type(x) is kind for x in values)
+    need(fits and (below == math.inf or all(0 <= x < below for x in values)), f"{name} is damaged.")
+    return values
+
+
+def groups(arrays: Json, sizes: str, *columns: list[Any]) -> list[list[Any]]:
+    """Divide the rows of columns of equal length into groups of the given sizes."""
+    counts, items = column(arrays, sizes, int, len(columns[0]) + 1), list(zip(*columns, strict=True))
+    ends = list(accumulate(counts, initial=0))
+    need(ends[-1] == len(items), f"{sizes} of the certificate is damaged.")
+    return [items[begin:end] for begin, end in pairwise(ends)]
 
 
 @lru_cache(maxsize=500_000)

@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
 from typing import Any
 
-from milpbn.certificate.exact.arithmetic import ONE, Json, need, require_work
+from milpbn.certificate.exact.arithmetic import ONE, Json, column, groups, need, require_work
 from milpbn.certificate.exact.problem import ExactProblem
 
 #: Kinds of decisions, and the value of `row_limit` that marks an inequality of a cluster.
@@ -27,16 +26,16 @@ class ExactTree:
     """
 
     def __init__(self, problem: ExactProblem, arrays: Json) -> None:
-        self.problem, self._arrays = problem, arrays
+        self.problem = problem
         self.undecided: dict[str, set[tuple[int, int]]] = {"in": set(), "out": set()}
-        P, V, limits = len(problem.parent_sets), problem.last + 1, self._column("row_limit", int)
+        P, V, limits = len(problem.parent_sets), problem.last + 1, column(arrays, "row_limit", int)
         self.rows = [self._row(*pair) for pair in zip(arrays["row_members"].tolist(), limits, strict=True)]
-        nodes, leaves = self._column("deletion_node", int), self._column("leaf_node", int)
-        removed = self._groups("deletion_size", self._column("deleted", int, P))
-        eta = self._groups("weights_size", self._column("entries", int, P), self._column("eta", float))
-        rows, mu = self._column("multiplier_row", int, len(limits)), self._column("multiplier", float)
-        multipliers = self._groups("multipliers_size", rows, mu)
-        temperatures = self._column("temperature", float)
+        nodes, leaves = column(arrays, "deletion_node", int), column(arrays, "leaf_node", int)
+        removed = groups(arrays, "deletion_size", column(arrays, "deleted", int, P))
+        eta = groups(arrays, "weights_size", column(arrays, "entries", int, P), column(arrays, "eta", float))
+        rows, mu = column(arrays, "multiplier_row", int, len(limits)), column(arrays, "multiplier", float)
+        multipliers = groups(arrays, "multipliers_size", rows, mu)
+        temperatures = column(arrays, "temperature", float)
         need(min([1, *temperatures]) > 0 and min([0, *mu]) >= 0, "A temperature or multiplier is too small.")
         points = [*zip(eta, temperatures, multipliers, strict=True)]
         self.fixings: dict[int, list[Any]] = {}
@@ -48,20 +47,6 @@ class ExactTree:
         need(once and self.leaves.keys().isdisjoint(self.branches), "The certificate has a node twice.")
         work = len(points) * (P * (len(problem.rows) * problem.n_states[-1] + 2**V) + V * V * 2**V)
         require_work(work, "certificate")
-
-    def _column(self, name: str, kind: type, below: float = math.inf) -> list[Any]:
-        """Return an array of finite numbers of a type as a list; with `below`, of indices below that number."""
-        values: list[Any] = self._arrays[name].tolist()
-        fits = all(math.isfinite(x) and type(x) is kind for x in values)
-        need(fits and (below == math.inf or all(0 <= x < below for x in values)), f"{name} is damaged.")
-        return values
-
-    def _groups(self, sizes: str, *columns: list[Any]) -> list[list[Any]]:
-        """Divide the rows of columns of equal length into groups of the given sizes."""
-        counts, items = self._column(sizes, int, len(columns[0]) + 1), list(zip(*columns, strict=True))
-        ends = list(accumulate(counts, initial=0))
-        need(ends[-1] == len(items), f"{sizes} of the certificate is damaged.")
-        return [items[begin:end] for begin, end in pairwise(ends)]
 
     def _row(self, members: list[bool], limit: int) -> tuple[dict[int, int], int]:
         """Return a and b of an inequality a @ eta >= b: (7) for a cluster, or a variable's child limit."""

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.alternatives import Listed, read_listed
 from milpbn.certificate.verify.claim import (
+    DECOMPOSABLE,
     Claim,
     check_run,
     check_same,
@@ -40,8 +41,9 @@ from milpbn.certificate.verify.claim import (
     score_of_structure,
     searched_sets,
 )
-from milpbn.certificate.verify.duals import ClaimedDuals
+from milpbn.certificate.verify.duals import ClaimedDuals, local_terms
 from milpbn.certificate.verify.maxima import heaviest, unproved
+from milpbn.certificate.verify.multipliers import prove
 from milpbn.certificate.verify.space import EDGE, FORESTS, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
 from milpbn.claims.gap import tolerance_of
@@ -54,6 +56,7 @@ from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
 from milpbn.problem.rescore import rescored, standard_error
+from milpbn.problem.rounding import EPS, score_error
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
@@ -147,9 +150,31 @@ def verify(
     rules, candidates = searched_sets(claim, arrays, data.names)
     require_units(data, score.kind.unit)
     merged = data.merged
-    require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
+    if score.name not in DECOMPOSABLE:
+        require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
+    if score.name in DECOMPOSABLE:
+        if claimed.alternatives is not None or claimed.proved is not None:
+            raise InputError(
+                f"A certificate of the score {score.name} proves nothing about the arcs of all optima and other best "
+                "structures, which the result lists."
+            )
+        terms, errors = local_terms(merged, candidates, score, rules)
+        sets = prove(candidates, (terms + errors) + EPS * np.abs(terms), rules, arrays, claim.bound)
+        score_errors = score_error(merged, score.prior, 0.0, errors, candidates.offsets)
+        _check_rest(claim, header_claim, merged, weights, error, score_errors)
+        return Verification(
+            objective,
+            claim.bound,
+            sets.nodes,
+            sets.leaves,
+            sets.removed,
+            0,
+            0,
+            time.monotonic() - began,
+            **_scope(claimed),
+        )
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, score, rules, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
@@ -167,12 +192,8 @@ def verify(
     only = partial(bound_of_only, candidates, rules, highest)
     check = _Check(claim, known, tree, duals, candidates, only, listed)
     bound = check.run()
-    _check_tolerance(claimed.tolerance, tolerance_of(duals.score_error()))
-    _check_standard_error(claim, merged, weights)
-    if claim.optimal and not claimed.proves(claim.objective, claim.bound, error):
-        raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)
-    check_run(claim, header_claim)
+    _check_rest(claim, header_claim, merged, weights, error, duals.score_error())
     return Verification(
         objective,
         max(bound, objective, best),
@@ -183,12 +204,36 @@ def verify(
         len(claim.arcs.outside),
         time.monotonic() - began,
         claim.samples,
-        kept=None if claimed.screened is None else claimed.screened.n_kept,
-        total=None if claimed.screened is None else claimed.screened.total,
         listed=None if listed is None else len(listed.choices),
         others=None if listed is None or listed.bound == np.inf else listed.bound,
-        among=claimed.among,
+        **_scope(claimed),
     )
+
+
+def _scope(result: Result) -> dict[str, Any]:
+    """Return over which structures the bound of a result holds."""
+    screened = result.screened
+    counts = {} if screened is None else {"kept": screened.n_kept, "total": screened.total}
+    return {**counts, "among": result.among}
+
+
+def _check_rest(
+    claim: Claim,
+    header: Claim,
+    data: Dataset,
+    weights: NDArray[np.float64] | None,
+    error: float,
+    largest_error: float,
+) -> None:
+    """Check what a result says beside structure, score, bound and arcs.
+
+    `error` is that of its score, `largest_error` that of any structure's.
+    """
+    _check_tolerance(claim.result.tolerance, tolerance_of(largest_error))
+    _check_standard_error(claim, data, weights)
+    if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
+        raise InputError("The result calls its structure optimal, which its bound does not prove.")
+    check_run(claim, header)
 
 
 def _check_tolerance(stated: float | None, provable: float) -> None:

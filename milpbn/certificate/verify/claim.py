@@ -35,8 +35,8 @@ KEYS = (
     *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
     *("version", "among", "status", "gap", "gap_se", "class"),
 )
-#: Scores that have certificates.
-SCORES = ("sm", "sbm", "cll")
+#: Scores that have certificates: those that dual weights bound, and sums of one term per variable and its parents.
+DUAL, DECOMPOSABLE = ("sm", "sbm", "cll"), ("ll", "mdl", "aic", "bdeu")
 
 
 class Claim(NamedTuple):
@@ -95,7 +95,7 @@ def read_claim(values: object, what: str) -> Claim:
         raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
     if searched.bound is None:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
-    if result.score.name not in SCORES:
+    if result.score.name not in (*DUAL, *DECOMPOSABLE):
         raise InputError(f"There are no certificates for the score {result.score.name}.")
     stated = f.number("gap_se", 0.0, optional=True) if "gap_se" in f else None
     return Claim(result, version, result.structure, searched.objective, searched.bound, stated)

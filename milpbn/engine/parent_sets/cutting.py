@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.parent_sets.ascent import first_clusters, unplaceable
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
@@ -84,6 +85,8 @@ class Cutting:
         Asked between rounds.
     seed : int
         Seed of the separation.
+    proof : MultiplierProof or None
+        Gets all steps of the root if a certificate is wanted.
 
     Attributes
     ----------
@@ -104,8 +107,9 @@ class Cutting:
         margin: float,
         budget: Budget,
         seed: int = 0,
+        proof: MultiplierProof | None = None,
     ) -> None:
-        self.sets, self.climber, self.budget = sets, climber, budget
+        self.sets, self.climber, self.budget, self.proof = sets, climber, budget, proof
         self._found, self._limits, self.margin = found, limits, margin
         self._seed, self.rng = seed, np.random.default_rng(seed)
         self.allowed = np.ones(sets.n_sets, dtype=bool)
@@ -136,8 +140,7 @@ class Cutting:
         relaxation.add_rows([*self._limits, *clusters])
         self.pool.add(clusters)
         relaxation.multipliers = np.concatenate([np.zeros(len(self._limits)), multipliers])
-        priced = relaxation.price(self.allowed)
-        self.bound = max(self.bound, priced.bound)
+        priced = self._priced()
         self.fix(priced)
         excess = priced.with_set - priced.bound
         chosen = self.allowed & (excess <= FIRST_SHARE * max(0.0, min(self.cost, 1e12) - self.bound))
@@ -148,6 +151,14 @@ class Cutting:
             chosen[self.best] = True
         relaxation.add_columns(np.flatnonzero(chosen))
 
+    def _priced(self) -> Priced:
+        """Bound all costs by the multipliers of the linear program."""
+        priced = self.relaxation.price(self.allowed)
+        if self.proof is not None and priced.bound > self.bound:
+            self.proof.bound(0, self.relaxation.step(self.proof))
+        self.bound = max(self.bound, priced.bound)
+        return priced
+
     def useless(self, priced: Priced) -> NDArray[np.bool_]:
         """Return which parent sets are in no structure that is better than the best one, bool array, shape (P,)."""
         return priced.with_set > self.cost + self.margin
@@ -157,6 +168,8 @@ class Cutting:
         gone = self.useless(priced)
         if self.best is not None:
             gone[self.best] = False
+        if self.proof is not None and (gone & self.allowed).any():
+            self.proof.fix(0, self.relaxation.step(self.proof))
         self.allowed &= ~gone
 
     def removable(self) -> NDArray[np.bool_]:
@@ -196,8 +209,7 @@ class Cutting:
         for turn in range(ROUNDS):
             if self.budget.over() or not relaxation.solve():
                 return
-            priced = relaxation.price(self.allowed)
-            self.bound = max(self.bound, priced.bound)
+            priced = self._priced()
             told()
             point = relaxation.support()
             if turn % 5 == 0:

@@ -19,6 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate import records
+from milpbn.certificate.multiplier_proof import Key
 from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.sets import ParentSets, has, mask_of, meets
 from milpbn.util.compiled import kernel
@@ -44,6 +46,13 @@ class Row(NamedTuple):
     kind: int
     members: tuple[int, ...]
     numbers: tuple[int, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """The inequality as a certificate has it."""
+        if self.kind == LIMIT:
+            return self.numbers[0], self.members, ()
+        return records.CLUSTER if self.kind == CLUSTER else records.BLOCK, self.members, self.numbers
 
 
 class PackedRows(NamedTuple):

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.multiplier_proof import Step
+from milpbn.certificate.records import ARC, ORDER, Decision
 from milpbn.engine.parent_sets.clusters import Support, arc_weights
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.order_relation import propagate, put_before
@@ -50,6 +52,8 @@ class SearchNode:
         What comes before each variable.
     basis : tuple or None
         The basis of the parent's linear program, its rows and its columns.
+    number, step : int, Step or None
+        If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
     """
 
     bound: float
@@ -57,6 +61,8 @@ class SearchNode:
     before: NDArray[np.uint64]
     depth: int = 0
     basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
+    number: int = 0
+    step: Step | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,10 @@ class ArcDecision:
     i: int
     j: int
     order: bool
+
+
+#: A decision and its two children, None for one without structures.
+_Pair = tuple[ArcDecision, list[SearchNode | None]]
 
 
 class Search:
@@ -97,15 +107,15 @@ class Search:
         self._open: list[tuple[float, int, SearchNode]] = []
         self._current: SearchNode | None = None
         self._count = 0
-        #: The smallest bound of a node that was given up although its bound does not prove that it can be pruned.
-        self._left = np.inf
+        #: The smallest bound of a node that is closed: pruned, or given up because no linear program was solved.
+        self._closed = np.inf
 
     @property
     def bound(self) -> float:
         """A lower bound on all costs below that of the best structure."""
         bounds = [node.bound for node in (self._current,) if node is not None]
         bounds += [self._open[0][0]] if self._open else []
-        return min([self.cutting.cost, self._left, *bounds])
+        return min([self.cutting.cost, self._closed, *bounds])
 
     def run(self) -> None:
         """Search until no node is open, or until the budget is used up."""
@@ -116,7 +126,7 @@ class Search:
         if propagate(self.sets, allowed, before):
             self._current = SearchNode(cutting.bound, np.packbits(allowed), before)
         while True:
-            if cutting.budget.over():
+            if cutting.budget.over() or (cutting.proof is not None and cutting.proof.full):
                 return
             if self._current is None and not self._take():
                 self.finished = True
@@ -125,7 +135,9 @@ class Search:
             node = self._current
             assert node is not None
             self.nodes += 1
-            self._current = self._branch(node) if self._bounded(node) else None
+            open_still = self._bounded(node)
+            self._note(node)
+            self._current = self._branch(node) if open_still else self._close(node)
             self._told(self.bound, self.nodes)
 
     def _add_remaining(self) -> None:
@@ -138,6 +150,10 @@ class Search:
             rest = rest[np.argsort(excess, kind="stable")[:SOME_COLUMNS]]
         relaxation.add_columns(rest)
 
+    def _close(self, node: SearchNode) -> None:
+        """Take the bound of a node whose structures are not searched any further."""
+        self._closed = min(self._closed, node.bound)
+
     def _pruned(self, bound: float) -> bool:
         return bound >= self.cutting.cost - self._tolerance()
 
@@ -146,6 +162,7 @@ class Search:
         while self._open:
             bound, _, node = heapq.heappop(self._open)
             if self._pruned(bound):
+                self._close(node)
                 self._open.clear()
                 return False
             self._current = node
@@ -158,7 +175,10 @@ class Search:
         return np.unpackbits(node.allowed, count=self.sets.n_sets).astype(bool) & self.cutting.allowed
 
     def _bounded(self, node: SearchNode) -> bool:
-        """Bound a node by rounds of columns and rows; return whether it has to be branched on."""
+        """Bound a node by rounds of columns and rows; return whether it has to be branched on.
+
+        The bound of a node without structures is inf.
+        """
         cutting, relaxation = self.cutting, self.relaxation
         allowed = self._allowed(node)
         last, turn = node.bound, 0
@@ -168,16 +188,17 @@ class Search:
                 node.allowed = np.packbits(allowed)
                 return True
             if not relaxation.solve() and not relaxation.recover():
-                self._left = min(self._left, node.bound)
                 return False
             priced = relaxation.price(allowed)
-            node.bound = max(node.bound, priced.bound)
+            self._improve(node, priced.bound)
             if self._pruned(node.bound):
                 return False
             gone = allowed & cutting.useless(priced)
             if gone.any():
+                self._fix(node)
                 allowed &= ~gone
                 if not propagate(self.sets, allowed, node.before):
+                    node.bound = np.inf
                     return False
             columns = relaxation.missing(allowed, priced.reduced, MOST_COLUMNS)
             if len(columns):
@@ -194,8 +215,6 @@ class Search:
                 elif relaxation.add_rows([row]):
                     cutting.pool.add([row])
                     continue
-                if not self._pruned(node.bound):
-                    self._left = min(self._left, node.bound)
                 return False
             if self.nodes % 10 == 1 and turn == 0:
                 cutting.improve(point)
@@ -250,16 +269,15 @@ class Search:
         relaxation, cutting = self.relaxation, self.cutting
         relaxation.allow(self._allowed(node))
         if not relaxation.solve():
-            self._left = min(self._left, node.bound)
-            return None
+            return self._close(node)
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
-        best: tuple[float, list[tuple[float, SearchNode]]] | None = None
+        best: tuple[float, list[tuple[float, SearchNode]], _Pair] | None = None
         for decision in self._candidates(relaxation.support()):
             children: list[tuple[float, SearchNode]] = []
             gains = []
-            for first in (True, False):
-                child = self._child(node, decision, first)
+            both = [self._child(node, decision, first) for first in (True, False)]
+            for child in both:
                 gain = gap
                 if child is not None:
                     gain = self._probe(child, basis, start, gap)
@@ -268,13 +286,13 @@ class Search:
                 gains.append(gain)
             value = max(gains[0], LEAST_GAIN * gap) * max(gains[1], LEAST_GAIN * gap)
             if best is None or value > best[0] or len(children) < 2:
-                best = value, children
+                best = value, children, (decision, both)
             if len(children) < 2 or cutting.budget.over():
                 break
         relaxation.restore(*basis)
         if best is None:
-            self._left = min(self._left, node.bound)
-            return None
+            return self._close(node)
+        self._record(node, *best[2])
         children = sorted(best[1], key=lambda child: child[0])
         for _, other in children[1:]:
             other.basis = basis
@@ -292,5 +310,36 @@ class Search:
             return gap
         gain = relaxation.objective - start
         if gain >= gap:
-            child.bound = max(child.bound, relaxation.price(allowed).bound)
+            self._improve(child, relaxation.price(allowed).bound)
         return min(max(gain, 0.0), gap)
+
+    def _improve(self, node: SearchNode, bound: float) -> None:
+        """Take the bound of the multipliers, if it is better than the node's."""
+        if bound > node.bound:
+            node.bound = bound
+            if self.cutting.proof is not None:
+                node.step = self.relaxation.step(self.cutting.proof)
+
+    def _note(self, node: SearchNode) -> None:
+        """Record the multipliers of a node's bound, if it has better ones than before."""
+        if self.cutting.proof is not None and node.step is not None:
+            self.cutting.proof.bound(node.number, node.step)
+            node.step = None
+
+    def _fix(self, node: SearchNode) -> None:
+        """Record that the multipliers remove parent sets from a node."""
+        if self.cutting.proof is not None:
+            self.cutting.proof.fix(node.number, self.relaxation.step(self.cutting.proof))
+
+    def _record(self, node: SearchNode, decision: ArcDecision, both: list[SearchNode | None]) -> None:
+        """Record a decision; the bounds of children that are closed by it count."""
+        for child in both:
+            if child is not None and self._pruned(child.bound):
+                self._close(child)
+        proof = self.cutting.proof
+        if proof is not None:
+            what = Decision(ORDER if decision.order else ARC, decision.j, decision.i)
+            for child, number in zip(both, proof.branch(node.number, what), strict=True):
+                if child is not None:
+                    child.number = number
+                    self._note(child)

@@ -14,6 +14,7 @@ class Aic(LikelihoodTerms):
 
     name = "aic"
     shape = Shape.LINEAR
+    certified = True
 
     def local_weights(self, total_weight: float) -> tuple[float, float]:
         """Return the log-likelihood with a penalty of 1 per parameter; see `ScoreKind.local_weights`."""

@@ -25,6 +25,7 @@ class Bdeu(ScoreKind):
 
     name = "bdeu"
     shape = Shape.LINEAR
+    certified = True
     equivalent_sample_size: float = 1.0
 
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:

@@ -109,3 +109,4 @@ class Likelihood(LeaveOneOutTerms):
 
     name = "ll"
     shape = Shape.LINEAR
+    certified = True

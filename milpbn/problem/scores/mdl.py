@@ -15,6 +15,7 @@ class Mdl(LikelihoodTerms):
 
     name = "mdl"
     shape = Shape.LINEAR
+    certified = True
 
     def local_weights(self, total_weight: float) -> tuple[float, float]:
         """Return the log-likelihood with a penalty of log(M) / 2 per parameter; see `ScoreKind.local_weights`."""

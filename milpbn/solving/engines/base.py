@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import Events
 from milpbn.engine.root import Root
 from milpbn.engine.tree.dispatch import Dispatcher
@@ -16,19 +17,25 @@ from milpbn.solvers.base import Capabilities, Outcome, Settings
 from milpbn.solving.options import Options
 from milpbn.util.saved_arrays import SavedArrays
 
+CERTIFICATE_FULL = (
+    "the certificate has its maximum size (500 MB); a search without a certificate could continue"
+)
+
 
 @dataclass(frozen=True)
 class Start:
     """What an engine starts from: the incumbent or the user's own start, the root bound, and an earlier search.
 
     The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
-    engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave.
+    engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave. An engine
+    that does not continue from the root records in `proof`, if a certificate is wanted.
     """
 
     structure: Structure | None = None
     root: Root | None = None
     saved: SavedArrays | None = None
     dispatcher: Dispatcher | None = None
+    proof: MultiplierProof | None = None
 
 
 class Engine(ABC):

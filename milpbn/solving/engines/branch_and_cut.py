@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import Events
 from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
@@ -18,7 +19,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, EPS
 from milpbn.solvers.base import Capabilities, Outcome, Settings
-from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.base import CERTIFICATE_FULL, Engine, Start
 from milpbn.util import stages
 from milpbn.version import __version__
 
@@ -31,7 +32,9 @@ class BranchAndCutEngine(Engine):
 
     name = "branch-and-cut"
     source = "branch and cut"
-    capabilities = Capabilities(local_only=True, milp=False, own_bounds=True, threads=False)
+    capabilities = Capabilities(
+        local_only=True, certificate=True, milp=False, own_bounds=True, threads=False
+    )
 
     def version(self) -> str:
         """Return the project's own version."""
@@ -40,18 +43,22 @@ class BranchAndCutEngine(Engine):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a sum of local terms; see `Engine.run`."""
         stages.enter("branch and cut")
-        run = _Maximisation(problem, settings, events)
+        run = _Maximisation(problem, settings, events, start.proof)
         return run.search(start.structure)
 
 
 class _Maximisation:
     """One search: costs of the parent sets on one side, scores and structures on the other."""
 
-    def __init__(self, problem: Problem, settings: Settings, events: Events) -> None:
-        self.problem, self.settings, self.events = problem, settings, events
+    def __init__(
+        self, problem: Problem, settings: Settings, events: Events, proof: MultiplierProof | None
+    ) -> None:
+        self.problem, self.settings, self.events, self.proof = problem, settings, events, proof
         self.listed: ListedSets = list_sets(
             problem.candidates, problem.linear + CAREFUL * problem.linear_error
         )
+        if proof is not None:
+            proof.begin(problem.candidates.n_variables, problem.candidates.n_sets, self.listed.in_eta)
 
     def search(self, known: Structure | None) -> Outcome:
         """Search from a structure or without one."""
@@ -63,7 +70,7 @@ class _Maximisation:
         climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
         limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
         margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
-        cutting = Cutting(sets, climber, limits, self._found, margin, budget, settings.seed)
+        cutting = Cutting(sets, climber, limits, self._found, margin, budget, settings.seed, self.proof)
         if known is not None:
             cutting.offer(self._choice(known))
         if not cutting.begin():
@@ -81,7 +88,8 @@ class _Maximisation:
         search = Search(cutting, lambda: self._tolerance(cutting), self._tell)
         search.run()
         if not search.finished:
-            return Outcome()
+            full = self.proof is not None and self.proof.full
+            return Outcome(limit="memory", detail=CERTIFICATE_FULL) if full else Outcome()
         return Outcome(finished=cutting.best is not None, infeasible=search.bound == math.inf)
 
     def _tolerance(self, cutting: Cutting) -> float:

@@ -11,7 +11,7 @@ from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
-from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.base import CERTIFICATE_FULL, Engine, Start
 from milpbn.solving.options import Options
 from milpbn.util import stages
 from milpbn.util.extras import import_extra
@@ -22,9 +22,6 @@ from milpbn.version import __version__
 MEMORY_SHARE = 0.5
 #: Free memory in bytes to assume where the system does not tell it.
 FALLBACK_MEMORY = 2**32
-CERTIFICATE_FULL = (
-    "the certificate has its maximum size (500 MB); a search without a certificate could continue"
-)
 
 
 class NativeEngine(Engine):

@@ -134,7 +134,13 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
         (
             options.certificate is not None,
             can.certificate,
-            f"A certificate comes with the backend {NativeEngine.name}, not with {name}; leave one of them out.",
+            f"A certificate comes with the backends {' and '.join(OWN)}, not with {name}; leave one of them out.",
+        ),
+        (
+            options.certificate is not None and options.n_best > 1,
+            can.continues_root,
+            f"A certificate of the {options.n_best} best structures comes with the backend {NativeEngine.name}, not "
+            f"with {name}; leave out --certificate (certificate) or --n-best (n_best).",
         ),
         (
             options.certificate is not None,

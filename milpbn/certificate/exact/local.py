@@ -1,0 +1,55 @@
+"""The exact check of a result over local scores: the terms are the numbers of the file, so that nothing is rounded."""
+
+from __future__ import annotations
+
+import os
+from fractions import Fraction
+from typing import Any
+
+from milpbn.certificate.exact.arithmetic import Ends, Json, NotProvedError, need, number
+from milpbn.certificate.exact.check import OPTIMALITY, ROUNDING, TOLERANCE
+from milpbn.certificate.exact.multipliers import prove
+from milpbn.certificate.format import load_proof
+
+
+def check_local(
+    claim: Json | None, certificate: str | os.PathLike[str], candidates: Any, scores: Any, sha256: str
+) -> tuple[Ends, Fraction]:
+    """Check structure, score, bound and optimality of a result over local scores, or raise NotProvedError.
+
+    `claim` is the contents of the result's file; None checks the claims in the certificate's own header. `candidates`
+    has the attributes `names`, `variable` and `flat` of a `Candidates`. Returns the structure's score, twice, and the
+    proved bound.
+    """
+    header, arrays = load_proof(certificate)
+    try:
+        return _check(header if claim is None else claim, arrays, candidates, scores.tolist(), sha256)
+    except NotProvedError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise NotProvedError(f"The claim does not have the known form ({error!r:.80}).") from None
+
+
+def _check(
+    claim: Json, arrays: Json, candidates: Any, scores: list[float], sha256: str
+) -> tuple[Ends, Fraction]:
+    need(claim["data"]["sha256"] == sha256, "The local scores differ from those of the claim.")
+    place = {name: i for i, name in enumerate(candidates.names)}
+    families = list(zip(candidates.variable.tolist(), candidates.flat, strict=True))
+    term_of = {family: Fraction(score) for family, score in zip(families, scores, strict=True)}
+    need(set(claim["structure"]) == set(place), "The structure has other variables than the local scores.")
+    structure = [tuple(sorted(place[j] for j in claim["structure"][name])) for name in place]
+    need(term_of.keys() >= {*enumerate(structure)}, "The structure has a parent set that is not listed.")
+    placed: set[int] = set()
+    for _ in structure:
+        placed |= {i for i, s in enumerate(structure) if placed.issuperset(s)}
+    need(len(placed) == len(structure), "The structure has a cycle.")
+    score = sum((term_of[family] for family in enumerate(structure)), Fraction(0))
+    z, bound = number(claim["objective"]), number(claim["bound"])
+    close = abs(z - score) <= max(TOLERANCE * abs(score), ROUNDING)
+    need(close, f"The structure scores {float(score)!r}, not {float(z)!r} as claimed.")
+    prove([(i, sum(1 << j for j in s), term_of[i, s]) for i, s in families], {}, arrays, bound)
+    need(bound >= z, "The bound is below the score of the structure.")
+    limit = min(OPTIMALITY * max(Fraction(1), abs(z)), number(claim["tolerance"]))
+    need(bound - z <= limit or claim["status"]["reason"] != "optimal", "The structure is not proved optimal.")
+    return (score, score), bound

@@ -1,0 +1,196 @@
+"""A proof by multipliers in exact arithmetic: sums of one term per variable and its parent set are at most a bound.
+
+What is proved. A structure gives every variable i one parent set S_i, without a cycle, and within the limits of
+children; its score is the sum of the terms of (i, S_i). For rows sum_i a(i, S_i) <= b that hold for every structure,
+and multipliers y >= 0, no structure of a node scores more than
+
+    sum_i max_S (term_iS - sum_r y_r a_r(i, S)) + sum_r y_r b_r,
+
+S being the sets that the node still has. Rows are clusters C (a = 1 if i is in C and S meets C, b = |C| - 1: the first
+member in an order has no parent in C), limits of children (a = 1 if j is in S), and blocks B with a function f on
+subsets and f({}) = 0:
+
+    a(i, S) = min { f(U + i) - f(U) : S n B subset of U subset of B - i },    b = f(B).
+
+Let U_i be the members of B before i in an order. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i); the
+right-hand sides add up to f(B).
+
+What a certificate holds. `searched` says which parent sets the search had. A structure with another one is no better
+than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and a branch (node,
+kind, a, b, first, second) divides a node: ARC, a is a parent of b or not; ORDER, a comes before b or after it. The
+steps of a node are multipliers, in the order of the file. Each removes the sets with which the number above does not
+exceed the bound. What comes before what in all structures of a node removes sets (`_closed`). A node without a branch
+has to end with nothing left, or with a step whose number does not exceed the bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+from milpbn.certificate.exact.arithmetic import BITS, ONE, Json, column, groups, need, require_work
+
+#: Kinds of decisions; values of `row_limit` that mark a cluster and a block; most members of a block.
+ARC, ORDER, CLUSTER, BLOCK, LARGEST_BLOCK = 1, 4, -1, -2, 12
+#: By variable: its parent sets as bit masks, with their terms in grains.
+Own = list[dict[int, int]]
+
+
+class _Row(NamedTuple):
+    """Members, right-hand side, mask, and a(i, S) by member: of a cluster or limit, 1 where S meets the mask; of a block
+    by the members of the mask that are in S.
+    """
+
+    members: Sequence[int]
+    side: int
+    mask: int
+    tables: Mapping[int, Mapping[int, int]] | None
+
+    def term(self, i: int, parents: int) -> int:
+        """Return a(i, S)."""
+        if self.tables is None:
+            return int(parents & self.mask != 0)
+        return self.tables[i][parents & self.mask]
+
+
+def prove(
+    sets: Sequence[tuple[int, int, Fraction]], limits: Mapping[int, int], arrays: Json, bound: Fraction
+) -> None:
+    """Check a proof, or raise NotProvedError; `sets` are (variable, parents as a bit mask, term) in their order."""
+    V = 1 + max(i for i, _, _ in sets)
+    _Proof(V, limits, arrays, bound).check(_searched(V, sets, arrays["searched"].tolist()))
+
+
+def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], searched: list[bool]) -> Own:
+    """Return the sets of the search, with terms that are at least those of the sets that they stand for."""
+    need(len(searched) in (0, len(sets)), "The certificate is of another number of parent sets.")
+    flags = searched or [True] * len(sets)
+    grains = [(i, s, math.ceil(term * ONE)) for i, s, term in sets]
+    kept = sorted((g for g, flag in zip(grains, flags, strict=True) if flag), key=lambda g: -g[2])
+    own: Own = [{s: term for i, s, term in kept if i == v} for v in range(V)]
+    first = [list(sets) for sets in own]
+    for i, s, term in (g for g, flag in zip(grains, flags, strict=True) if not flag):
+        inside = next((t for t in first[i] if t & ~s == 0), None)
+        need(inside is not None, "The certificate leaves out a parent set of which no subset was searched.")
+        own[i][inside] = max(own[i][inside], term)
+    return own
+
+
+class _Proof:
+    """The arrays of a certificate, and the walk through its tree."""
+
+    def __init__(self, V: int, limits: Mapping[int, int], arrays: Json, bound: Fraction) -> None:
+        self.V, self.bound = V, math.floor(bound * ONE)
+        values, self.rows = column(arrays, "row_values", int), list[_Row]()
+        for flags, limit in zip(arrays["row_members"].tolist(), column(arrays, "row_limit", int), strict=True):
+            inside = [i for i, member in enumerate(flags) if member]
+            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
+            self.rows.append(self._row(inside, limit, values[:size], limits))
+            values = values[size:]
+        rows, numbers = column(arrays, "multiplier_row", int, len(self.rows)), column(arrays, "multiplier", float)
+        need(min([0, *numbers]) >= 0, "A multiplier is negative.")
+        steps = groups(arrays, "multipliers_size", rows, [int(math.ldexp(y, BITS)) for y in numbers])
+        self.steps: dict[int, list[Any]] = {}
+        for node, step in zip(column(arrays, "step_node", int), steps, strict=True):
+            self.steps.setdefault(node, []).append(step)
+        self.branches = {node: branch for node, *branch in arrays["branches"].tolist()}
+        reached = [0, *(child for branch in self.branches.values() for child in branch[3:])]
+        once = len(self.branches) == len(arrays["branches"]) and len({*reached}) == len(reached)
+        need(once, "The certificate has a node twice.")
+        need({*reached}.issuperset((*self.branches, *self.steps)), "The certificate never reaches a node.")
+        for kind, a, b, *_ in self.branches.values():
+            known = kind in (ARC, ORDER) and a != b and 0 <= min(a, b) <= max(a, b) < V
+            need(known, "The certificate has an unknown decision.")
+
+    def _row(self, inside: list[int], limit: int, values: list[int], limits: Mapping[int, int]) -> _Row:
+        """Return an inequality that every structure obeys; `values` are those of f, subset by subset."""
+        mask, n = sum(1 << i for i in inside), len(inside)
+        if limit == CLUSTER and n:
+            return _Row(inside, n - 1, mask, None)
+        if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
+            at = [sum(1 << i for k, i in enumerate(inside) if s >> k & 1) for s in range(1 << n)]
+            tables: dict[int, dict[int, int]] = {}
+            for k, i in enumerate(inside):
+                least = {s: values[s | 1 << k] - values[s] for s in range(1 << n) if not s >> k & 1}
+                for s in sorted(least, reverse=True):  # supersets first
+                    more = (least[s | 1 << j] for j in range(n) if j != k and not s >> j & 1)
+                    least[s] = min([least[s], *more])
+                tables[i] = {at[s]: a for s, a in least.items()}
+            return _Row(inside, values[-1], mask, tables)
+        holds = n == 1 and limit >= limits.get(inside[0], math.inf)
+        need(holds, "The certificate has an inequality that does not hold for every structure.")
+        return _Row(range(self.V), limit, mask, None)
+
+    def check(self, own: Own) -> None:
+        """Check that every leaf is proved."""
+        sizes = sum(map(len, own)) // self.V + 1
+        entries = (len(self.rows[r].members) for steps in self.steps.values() for step in steps for r, _ in step)
+        require_work(sizes * sum(entries) + len(self.branches) * self.V * self.V * sizes, "certificate")
+        stack: list[tuple[int, Own, list[int]]] = [(0, own, [0] * self.V)]
+        while stack:
+            node, own, before = stack.pop()
+            if self._proved(node, own, before):
+                continue
+            need(node in self.branches, f"The bound of node {node} is not proved.")
+            kind, a, b, *children = self.branches[node]
+            for child, first in zip(children, (True, False), strict=True):
+                sets, order = [dict(own_sets) for own_sets in own], list(before)
+                if kind == ARC:
+                    sets[b] = {s: term for s, term in own[b].items() if (s >> a & 1 == 1) == first}
+                elif first:
+                    order[b] |= 1 << a
+                else:
+                    order[a] |= 1 << b
+                stack.append((child, sets, order))
+
+    def _proved(self, node: int, own: Own, before: list[int]) -> bool:
+        """Take the steps of a node, which change its sets; return whether they prove it."""
+        for step in [[], *self.steps.get(node, ())]:
+            if not self._closed(own, before):
+                return True
+            values = [dict(sets) for sets in own]
+            total = 0
+            for r, y in step:
+                row = self.rows[r]
+                total += y * row.side
+                for i in row.members:
+                    for s in values[i]:
+                        if a := row.term(i, s):
+                            values[i][s] -= y * a
+            tops = [max(of.values()) for of in values]
+            total += sum(tops)
+            if total <= self.bound:
+                return True
+            for i, of in enumerate(values):
+                own[i] = {s: own[i][s] for s, value in of.items() if total - tops[i] + value > self.bound}
+        return not self._closed(own, before)
+
+    def _closed(self, own: Own, before: list[int]) -> bool:
+        """Remove sets with a member that comes later, and put what all sets of a variable share before it, to the end.
+
+        `before` has what comes before each variable, as a bit mask. Return whether a structure may be left.
+        """
+        changed = True
+        while changed:
+            changed = False
+            for i in range(self.V):
+                for j in range(self.V):
+                    if before[i] >> j & 1 and before[j] & ~before[i]:
+                        before[i] |= before[j]
+                        changed = True
+            if any(mask >> i & 1 for i, mask in enumerate(before)):
+                return False
+            for i in range(self.V):
+                later = sum(1 << j for j in range(self.V) if before[j] >> i & 1)
+                own[i] = {s: term for s, term in own[i].items() if not s & later}
+                if not own[i]:
+                    return False
+                shared = -1
+                for s in own[i]:
+                    shared &= s
+                if shared & ~before[i]:
+                    before[i] |= shared
+                    changed = True
+        return True

@@ -1,0 +1,98 @@
+"""Check that a certificate proves the claims of a result over local scores (``.jkl``), which has no data."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import load_proof
+from milpbn.certificate.verify.check import Verification
+from milpbn.certificate.verify.multipliers import prove
+from milpbn.claims.gap import proves, tolerance_of
+from milpbn.claims.local_result import LocalResult
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
+from milpbn.problem.rounding import EPS
+
+
+def verify_local(
+    result: Mapping[str, Any] | None,
+    certificate: str | os.PathLike[str],
+    candidates: Candidates,
+    scores: NDArray[np.float64],
+    sha256: str,
+) -> Verification:
+    """Check that a certificate proves the claims of a result over local scores.
+
+    Parameters
+    ----------
+    result : mapping or None
+        Contents of the file that ``--output`` wrote; None checks the claims in the certificate's own header.
+    certificate : path
+        File that the option ``certificate`` of the same run wrote.
+    candidates : Candidates
+        The parent sets of the file of local scores.
+    scores : float64 array, shape (P,)
+        Their scores.
+    sha256 : str
+        Hash of both.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or a claim is not proved; the message is one sentence.
+    """
+    began = time.monotonic()
+    header, arrays = load_proof(certificate)
+    claim = read_local(header if result is None else result, is_header=result is None)
+    if claim.sha256 != sha256 or (claim.variables, claim.parent_sets) != (
+        candidates.n_variables,
+        candidates.n_sets,
+    ):
+        raise InputError("The result is of other local scores than these; give the file of that run.")
+    assert claim.structure is not None
+    assert claim.objective is not None
+    assert claim.bound is not None
+    if sorted(claim.structure.names) != sorted(candidates.names):
+        raise InputError("The result's structure has other variables than the local scores.")
+    choice = candidates.choice(Structure.from_mapping(candidates.names, claim.structure.to_mapping()))
+    if choice is None:
+        raise InputError("The result's structure has a parent set that the local scores do not list.")
+    parts = scores[choice]
+    objective = math.fsum(parts)
+    if not abs(objective - claim.objective) <= 4 * EPS * math.fsum(np.abs(parts)):
+        raise InputError(f"The structure scores {objective!r}, not {claim.objective!r} as the result claims.")
+    found = prove(candidates, scores, Rules(), arrays, claim.bound)
+    largest = np.maximum.reduceat(2 * EPS * np.abs(scores), candidates.offsets[:-1])
+    tolerance = tolerance_of(math.fsum(largest))
+    if claim.tolerance is None or claim.tolerance > tolerance * (1 + 4 * EPS):
+        raise InputError(
+            f"The result takes a gap of {claim.tolerance!r} for a proof of optimality; with these scores only one of "
+            f"up to {tolerance!r} is."
+        )
+    if claim.optimal and not proves(objective, claim.bound, claim.tolerance):
+        raise InputError("The result calls its structure optimal, which its bound does not prove.")
+    return Verification(
+        objective, claim.bound, found.nodes, found.leaves, found.removed, 0, 0, time.monotonic() - began
+    )
+
+
+def read_local(values: Mapping[str, Any], *, is_header: bool) -> LocalResult:
+    """Read the claims of a result over local scores, or of a certificate's header.
+
+    Raises InputError if values contradict themselves, or hold no structure or no bound.
+    """
+    what = "The certificate" if is_header else "The result"
+    unstated = {"seconds": {"total": 0.0}, "trace": []} if is_header else {}
+    claim = LocalResult.from_dict({**values, **unstated}, what)
+    if claim.structure is None or claim.bound is None:
+        raise InputError(f"{what} holds no structure or no bound, so that there is nothing to verify.")
+    return claim

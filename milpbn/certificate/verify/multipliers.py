@@ -1,0 +1,315 @@
+"""Check a proof by multipliers (`milpbn.certificate.multiplier_proof`) with rounding on the safe side.
+
+Every parent set has a term that is at least its exact one. The cost of a set is what it is below the largest term of
+its variable; so a bound on scores is the sum of these largest terms minus a bound on costs, and all numbers that are
+added are at least 0. With U = 2^-53, the relative error of a sum of n such numbers is at most (n - 1) U in any order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.verify.order import ListedSets
+from milpbn.errors import InputError
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
+from milpbn.problem.rounding import EPS
+from milpbn.util.memory import require_memory
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
+
+#: Kinds of decisions, as certificates write them: a is a parent of b; a comes before b.
+ARC, ORDER = 1, 4
+#: Values of `row_limit` that mark a row as a cluster's or a block's.
+CLUSTER, BLOCK = -1, -2
+#: Most members of a block, largest value of its function, and largest multiplier.
+LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
+#: More than any piece of a certificate's arrays has entries.
+MOST = 2**31
+#: Entries of rows that are kept; about 12 bytes each.
+MOST_ENTRIES = 20_000_000
+#: Sets without a subset are looked for in so many sets at once.
+AT_ONCE = 1000
+U = EPS / 2
+
+
+class ProvedSets(NamedTuple):
+    """What a proof by multipliers has shown: numbers of nodes, of leaves, and of sets that steps removed."""
+
+    nodes: int
+    leaves: int
+    removed: int
+
+
+def prove(
+    candidates: Candidates,
+    terms: NDArray[np.float64],
+    rules: Rules,
+    arrays: Mapping[str, NDArray[Any]],
+    bound: float,
+) -> ProvedSets:
+    """Check that no acyclic structure within the limits of children has a sum of terms above a bound.
+
+    `terms`, shape (P,), are at least the exact ones. Raises InputError if the arrays are damaged, or prove less.
+    """
+    V, P = candidates.n_variables, candidates.n_sets
+    require_memory(4 * V * P, "checking the certificate", "take a machine with more of it")
+    is_parent = np.zeros((P, V), dtype=bool)
+    parent, _, of = candidates.arcs
+    is_parent[of, parent] = True
+    try:
+        tree = _Tree(SavedArrays(dict(arrays)), V, P, rules)
+    except UnfitError as error:
+        raise InputError(f"The certificate is damaged: {error}.") from None
+    everything = ListedSets(candidates.variable, is_parent)
+    kept, raised = _searched(everything, terms, tree.searched)
+    largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
+    best = math.fsum(largest)
+    return _Check(tree, kept, largest[kept.variable] - raised, best, bound).run()
+
+
+def _searched(
+    sets: ListedSets, terms: NDArray[np.float64], searched: NDArray[np.bool_]
+) -> tuple[ListedSets, NDArray[np.float64]]:
+    """Return the sets of the search, and terms that are at least those of the sets that they stand for.
+
+    A structure with a set that was not searched stays acyclic, and within the limits, if a subset takes its place.
+    """
+    kept, raised = np.flatnonzero(searched), terms.copy()
+    for i in range(sets.n_variables):
+        own = kept[sets.variable[kept] == i]
+        rest = np.flatnonzero((sets.variable == i) & ~searched)
+        inside = sets.is_parent[own].astype(np.float32)
+        for begin in range(0, len(rest), AT_ONCE):
+            some = rest[begin : begin + AT_ONCE]
+            subset = inside @ ~sets.is_parent[some].T == 0  # no member of the one is outside of the other
+            value = np.where(subset, terms[own, None], -np.inf)
+            if not len(own) or not subset.any(axis=0).all():
+                raise InputError(
+                    "The certificate leaves out a parent set of which no subset was searched, so that it proves nothing."
+                )
+            np.maximum.at(raised, own[value.argmax(axis=0)], terms[some])
+    return ListedSets(sets.variable[kept], sets.is_parent[kept]), raised[kept]
+
+
+class _Row(NamedTuple):
+    """An inequality sum_i a(i, S_i) <= right: its members, and the table of a if it is a block's (`_table`)."""
+
+    kind: int
+    members: NDArray[np.int64]
+    right: float
+    table: NDArray[np.float64] | None = None
+
+    def terms(self, sets: ListedSets) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the sets with a term that is not 0, and these terms."""
+        meets = sets.is_parent[:, self.members]
+        if self.kind >= 0:
+            own = np.flatnonzero(meets[:, 0])
+            return own, np.ones(len(own))
+        is_member = np.zeros(sets.n_variables, dtype=bool)
+        is_member[self.members] = True
+        own = np.flatnonzero(meets.any(axis=1) & is_member[sets.variable])
+        if self.table is None:
+            return own, np.ones(len(own))
+        place = np.searchsorted(self.members, sets.variable[own])
+        return own, self.table[place, meets[own] @ (1 << np.arange(len(self.members)))]
+
+
+def _table(f: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a(i, S) of a block with the values f of its subsets, shape (b, 2**b).
+
+    a(i, S) is the least f(U + i) - f(U) over the sets U that contain S and not i.
+    """
+    n = len(f)
+    subsets, b = np.arange(n), n.bit_length() - 1
+    table = np.stack([f[subsets | 1 << i] - f[subsets & ~(1 << i)] for i in range(b)])
+    for j in range(b):
+        without = subsets[subsets >> j & 1 == 0]
+        for i in range(b):
+            if i != j:
+                table[i, without] = np.minimum(table[i, without], table[i, without | 1 << j])
+    return table
+
+
+class _Tree:
+    """A certificate's arrays after checking: rows, decisions and steps. Raises UnfitError if they do not fit together.
+
+    `children` has (kind, a, b, first, second) of every branched node, `steps` its steps in their order: numbers of
+    rows, and their multipliers.
+    """
+
+    def __init__(self, saved: SavedArrays, V: int, P: int, rules: Rules) -> None:
+        searched = saved.array("searched", np.bool_, None)
+        if len(searched) not in (0, P):
+            raise UnfitError("it is of another number of parent sets")
+        self.searched = searched if len(searched) else np.ones(P, dtype=bool)
+        limits = saved.array("row_limit", np.int64, None)
+        members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
+        values = saved.array("row_values", np.int64, None)
+        if len(values) and np.abs(values).max() > LARGEST_VALUE:
+            raise UnfitError("a block has a value that is too large")
+        self.rows, used = list[_Row](), 0
+        for own, limit in zip(members, limits.tolist(), strict=True):
+            inside = np.flatnonzero(own)
+            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
+            self.rows.append(_row(limit, inside, values[used : used + size], rules))
+            used += size
+        branches = saved.array("branches", np.int32, None, 6).tolist()
+        nodes = saved.array("step_node", np.int32, None).tolist()
+        sizes = saved.array("multipliers_size", np.int64, len(nodes), below=MOST)
+        numbers = saved.array("multiplier_row", np.int32, int(sizes.sum()), below=len(limits))
+        multipliers = saved.array("multiplier", np.float64, len(numbers))
+        if not ((multipliers >= 0) & (multipliers <= LARGEST_MULTIPLIER)).all():
+            raise UnfitError("a multiplier is negative or too large")
+        self.children = {node: tuple(branch) for node, *branch in branches}
+        self.steps: dict[int, list[tuple[NDArray[np.int32], NDArray[np.float64]]]] = {}
+        ends = np.cumsum(sizes)[:-1]
+        for node, *step in zip(nodes, np.split(numbers, ends), np.split(multipliers, ends), strict=False):
+            self.steps.setdefault(node, []).append((step[0], step[1]))
+        self._check(len(branches), V)
+
+    def _check(self, n_branches: int, V: int) -> None:
+        seen = [0, *(child for branch in self.children.values() for child in branch[3:])]
+        if len(self.children) < n_branches or len({*seen}) < len(seen):
+            raise UnfitError("it has a node twice")
+        if not {*seen}.issuperset((*self.children, *self.steps)):
+            raise UnfitError("it never reaches a node")
+        for kind, a, b, *_ in self.children.values():
+            if kind not in (ARC, ORDER) or a == b or not (0 <= a < V and 0 <= b < V):
+                raise UnfitError("it has an unknown decision")
+
+
+def _row(limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules) -> _Row:
+    """Return an inequality that every structure obeys; raise UnfitError if it is another one."""
+    n = len(members)
+    if limit == CLUSTER and n:
+        return _Row(CLUSTER, members, n - 1.0)
+    if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
+        table = _table(values)
+        shared = table[:, :1]  # what all parent sets of a member have, on both sides
+        right = float(values[-1] - shared.sum())
+        return _Row(BLOCK, members, right, (table - shared).astype(np.float64))
+    if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
+        return _Row(limit, members, float(limit))
+    raise UnfitError("it builds on an inequality that not every structure obeys")
+
+
+class _Check:
+    """The walk through a tree: every leaf has to have no parent sets left, or a bound on costs that suffices.
+
+    `costs`, shape (K,), are those of the `sets`; `least` is the cost from which on a structure does not exceed the
+    claimed bound.
+    """
+
+    def __init__(
+        self, tree: _Tree, sets: ListedSets, costs: NDArray[np.float64], best: float, bound: float
+    ) -> None:
+        self._tree, self._best, self._bound = tree, best, bound
+        self._least = best - bound + 4 * U * (abs(best) + abs(bound))
+        self._removed = 0
+        self._take(sets, costs)
+
+    def _take(self, sets: ListedSets, costs: NDArray[np.float64]) -> None:
+        self._sets, self._costs = sets, costs
+        self._entries: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
+        self._n_entries = 0
+
+    def run(self) -> ProvedSets:
+        """Check all nodes; raise InputError at the first leaf that is not proved."""
+        tree, V = self._tree, self._sets.n_variables
+        allowed, before = np.ones(len(self._costs), dtype=bool), np.zeros((V, V), dtype=bool)
+        leaves = 0
+        reached, done = self._apply(0, allowed, before)
+        # Few sets are left below the root.
+        sets = self._sets
+        self._take(ListedSets(sets.variable[allowed], sets.is_parent[allowed]), self._costs[allowed])
+        stack = [(0, np.ones(len(self._costs), dtype=bool), before, reached, done)]
+        while stack:
+            node, allowed, before, reached, done = stack.pop()
+            branch = tree.children.get(node)
+            if done or branch is None:
+                leaves += 1
+                if not done:
+                    raise InputError(
+                        f"The certificate only proves the bound {self._best - reached!r} at node {node}, not "
+                        f"{self._bound!r} as the result claims."
+                    )
+                continue
+            for child, first in zip(branch[3:], (True, False), strict=True):
+                own, order = allowed.copy(), before.copy()
+                self._decide(own, order, *branch[:3], first)
+                found, closed = self._apply(child, own, order)
+                stack.append((child, own, order, max(reached, found), closed))
+        return ProvedSets(2 * len(tree.children) + 1, leaves, self._removed)
+
+    def _decide(
+        self, allowed: NDArray[np.bool_], before: NDArray[np.bool_], kind: int, a: int, b: int, first: bool
+    ) -> None:
+        """Leave the structures for which a decision is true, or (not `first`) those for which it is false."""
+        if kind == ORDER:
+            # The diagonal gets what closes a cycle with what is known already.
+            a, b = (a, b) if first else (b, a)
+            before |= (before[:, a] | (np.arange(len(before)) == a))[:, None] & (
+                before[b] | (np.arange(len(before)) == b)
+            )
+        else:
+            allowed &= (self._sets.variable != b) | (self._sets.is_parent[:, a] == first)
+
+    def _apply(
+        self, node: int, allowed: NDArray[np.bool_], before: NDArray[np.bool_]
+    ) -> tuple[float, bool]:
+        """Take the steps of a node; return its best bound on costs, and whether the node is proved."""
+        reached = -np.inf
+        for rows, multipliers in [(None, None), *self._tree.steps.get(node, ())]:
+            if before.diagonal().any() or not self._sets.close(allowed, before):
+                return reached, True
+            cost, with_set = self._bounds(allowed, rows, multipliers)
+            reached = max(reached, cost)
+            if cost >= self._least:
+                return reached, True
+            gone = allowed & (with_set >= self._least)
+            self._removed += int(gone.sum())
+            allowed &= ~gone
+        return reached, not self._sets.close(allowed, before)
+
+    def _bounds(
+        self,
+        allowed: NDArray[np.bool_],
+        rows: NDArray[np.int32] | None,
+        multipliers: NDArray[np.float64] | None,
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return a lower bound on the costs of allowed structures, and on those with each set, shape (K,).
+
+        Every reduced cost is a sum of at most k + 1 terms, k the number of rows, each with an error of at most 2 U.
+        """
+        reduced, k, right = self._costs.copy(), 0, 0.0
+        if rows is not None and multipliers is not None:
+            k = len(rows)
+            pieces = [self._terms(r) for r in rows.tolist()]
+            if pieces:
+                places = np.concatenate([own for own, _ in pieces])
+                weights = np.concatenate(
+                    [y * a for y, (_, a) in zip(multipliers.tolist(), pieces, strict=True)]
+                )
+                reduced += np.bincount(places, weights, len(reduced))
+            sides = [self._tree.rows[r].right for r in rows.tolist()]
+            right = math.fsum(y * b for y, b in zip(multipliers.tolist(), sides, strict=True))
+        error = (k + 6) * U
+        left, variable = np.flatnonzero(allowed), self._sets.variable[allowed]
+        least = np.minimum.reduceat(reduced[left], np.flatnonzero(np.diff(variable, prepend=-1)))
+        cost = math.fsum(least) * (1 - error) - right * (1 + 4 * U)
+        with_set = cost + (reduced * (1 - error) - least[self._sets.variable] * (1 + error)) - error * abs(cost)
+        return cost, with_set
+
+    def _terms(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the sets in an inequality and their terms, which are kept while there is room."""
+        if r not in self._entries:
+            if self._n_entries > MOST_ENTRIES:
+                self._take(self._sets, self._costs)
+            self._entries[r] = self._tree.rows[r].terms(self._sets)
+            self._n_entries += len(self._entries[r][0])
+        return self._entries[r]
