@@ -32,8 +32,10 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     if job.earlier is not None:
         _resume(session, job.earlier, begun=False)
     problem = session.problem
-    bound = loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
-    session.bound(bound, BoundSource.CERTIFIED)
+    bounds = session.products.multiplier_proof is None  # whose steps prove all bounds
+    if bounds:
+        loose = loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
+        session.bound(loose, BoundSource.CERTIFIED)
     for step in job.steps:
         if not step.enlarge(session, kernels, job.options, job.budget):
             # Whatever the reason was: no engine must search over these parent sets only.
@@ -48,14 +50,16 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         _bound_first(session)
     if not kernels.ready("search") or session.budget.stop():
         return
-    stages.enter("trivial bound")
-    session.bound(trivial_bound(session.problem, session.brief(TRIVIAL_SECONDS).over), BoundSource.CERTIFIED)
+    if bounds:
+        stages.enter("trivial bound")
+        trivial = trivial_bound(session.problem, session.brief(TRIVIAL_SECONDS).over)
+        session.bound(trivial, BoundSource.CERTIFIED)
     if session.structure is not None:  # the best first: the time may suffice for one climb only
         starts = [session.structure, *(s for s in starts if s != session.structure)]
     # An engine that continues from the root perturbs structures by itself.
     restarts = 0 if job.continues_root else CLIMBS.restarts
     climb(session, starts, job.options.random_state, restarts=restarts)
-    if job.options.root_bound and kernels.ready("root") and not session.budget.stop():
+    if bounds and job.options.root_bound and kernels.ready("root") and not session.budget.stop():
         _bound_root(job, session)
 
 

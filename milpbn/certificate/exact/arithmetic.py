@@ -67,9 +67,17 @@ def groups(arrays: Json, sizes: str, *columns: list[Any]) -> list[list[Any]]:
 @lru_cache(maxsize=500_000)
 def log(x: Fraction) -> tuple[int, int]:
     """Return whole numbers of grains below and above the natural logarithm of a positive number."""
-    if x == 1:
-        return 0, 0
+    return (0, 0) if x == 1 else _grains(iv.log, x)
+
+
+@lru_cache(maxsize=500_000)
+def log_gamma(x: Fraction) -> tuple[int, int]:
+    """Return whole numbers of grains below and above the logarithm of the gamma function of a positive number."""
+    return _grains(iv.loggamma, x)
+
+
+def _grains(function: Any, x: Fraction) -> tuple[int, int]:
     iv.prec = BITS + 60
-    low, high = (iv.log(iv.mpf(x.numerator) / iv.mpf(x.denominator)) * ONE)._mpi_
+    low, high = (function(iv.mpf(x.numerator) / iv.mpf(x.denominator)) * ONE)._mpi_
     # One more grain covers a last bit that mpmath rounds to the wrong side; the interval has 60 bits to spare.
     return libmp.to_int(low, libmp.round_floor) - 1, libmp.to_int(high, libmp.round_ceiling) + 1

@@ -62,7 +62,8 @@ from milpbn.certificate.exact.arithmetic import (
     number,
     require_features,
 )
-from milpbn.certificate.exact.problem import ExactProblem, Parents
+from milpbn.certificate.exact.multipliers import prove
+from milpbn.certificate.exact.problem import DECOMPOSABLE, ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
 
@@ -88,8 +89,9 @@ def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) ->
 
 
 def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fraction]:
-    require_features(len(data.variables) - 1)
     subset, screened, listed = (claim.get(key) for key in ("subset", "screened", "alternatives"))
+    if claim["score"]["name"] not in DECOMPOSABLE:
+        require_features(len(data.variables) - 1)
     problem = ExactProblem(data, claim["score"], claim["constraints"], _kept(arrays) if screened else None)
     named = problem.about_all[listed is not None] or claim.get("among", "in old files") is not None
     need(named, "The claim does not name the class of structures that it is about.")
@@ -120,17 +122,25 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         low, high = problem.score(structure, weights)
         close = abs(number(z) - low) <= max(TOLERANCE, TOLERANCE * abs(low), ROUNDING * sum(weights))
         need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
-    newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
-    best, top = max(low, newer[0]), max(high, newer[1])
-    tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
-    proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, listed, place))
+    bound, objective = number(own["bound"]), number(own["objective"])
     limit = OPTIMALITY * max(Fraction(1), abs(objective), sum(problem.weights))
     limit = limit if claim.get("tolerance") is None else min(limit, number(claim["tolerance"]))
+    optimal = bound - objective <= limit
+    need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
+    if problem.decomposable:
+        need(not (listed or claim.get("proved")), "The claim has a list that such a certificate does not prove.")
+        terms = zip(problem.parent_sets, problem.linear, strict=True)
+        sets = [(i, sum(1 << j for j in s), term / ONE) for (i, s), term in terms]
+        prove(sets, problem.limits, arrays, bound)
+        need(bound >= objective, "The claimed bound is below the score of the structure.")
+        return (low, high), bound
+    newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
+    best, top = max(low, newer[0]), max(high, newer[1])
+    tree = ExactTree(problem, arrays)
+    proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, listed, place))
     _check_others(listed, others, problem, limit)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
-    optimal = bound - objective <= limit
-    need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
     for key, undecided in tree.undecided.items():
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
         need(undecided.isdisjoint(arcs), f"An arc in the claim's list {key!r} is not proved.")

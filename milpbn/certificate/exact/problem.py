@@ -8,10 +8,12 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from milpbn.certificate.exact.arithmetic import BITS, ONE, Ends, Json, log, need, number, require_work
+from milpbn.certificate.exact.arithmetic import BITS, ONE, Ends, Json, log, log_gamma, need, number, require_work
 
 #: Dual weights below exp(-REACH) of the largest count as 0, by score.
 REACH = {"sm": 16.0, "sbm": 16.0, "cll": 36.0}
+#: The penalty of the scores that are sums of one term per variable and its parent set.
+DECOMPOSABLE = {"ll": 0, "mdl": "bic", "aic": "aic", "bdeu": 0}
 
 #: States of some variables, the class last if it is among them.
 Row = tuple[int, ...]
@@ -33,10 +35,14 @@ class ExactProblem:
     ) -> None:
         flags = {key: options.get(key, False) for key in ("class_parents", "leave_one_out")}
         read = {"name", "gamma", "max_parents", "smoothing", "smoothing_towards", "penalty", "hybrid", *flags}
+        self.decomposable = options["name"] in DECOMPOSABLE
         unused = {"parent_sets": (asked := options.get("parent_sets")), "equivalent_sample_size": 1.0}
+        if options["name"] == "bdeu":
+            read |= {"equivalent_sample_size"}
+            self.sample_size = number(options["equivalent_sample_size"])
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
         self.name, (self.class_parents, self.unit) = options["name"], flags.values()
-        fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in REACH
+        fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in {*REACH, *DECOMPOSABLE}
         self.towards = ("uniform", "marginal", "class").index(options.get("smoothing_towards", "uniform"))
         need(fits, "The exact check does not know the score, or one of its options.")
         self.n_states, self.last = [len(v.states) for v in data.variables], len(data.variables) - 1
@@ -48,14 +54,17 @@ class ExactProblem:
         self.rows = sorted(merged)
         self.weights = self.counts = [merged[row] for row in self.rows]
         self.smoothing, self.hybrid = number(options["smoothing"]), number(options["hybrid"])
+        penalty = options["penalty"]
+        if self.decomposable:
+            self.hybrid, penalty = Fraction(self.name != "bdeu"), DECOMPOSABLE[self.name]
         self.max_parents = min(options["max_parents"], self.last)
         # 0 under cll, because log P(c_m | z_m) is at most 0 and at most every margin.
-        self.gamma = Fraction(0) if self.name == "cll" else number(options["gamma"])
+        self.gamma = number(options["gamma"]) if self.name in ("sm", "sbm") else Fraction(0)
         need(self.smoothing > 0 and self.hybrid >= 0, "The score has options out of range.")
-        if options["penalty"] == "bic":
+        if penalty == "bic":
             self.penalty = [Fraction(end, 2 * ONE) for end in log(sum(self.counts, Fraction(0)))]
         else:
-            self.penalty = [number(1 if options["penalty"] == "aic" else options["penalty"])] * 2
+            self.penalty = [number(1 if penalty == "aic" else penalty)] * 2
         self.scale = math.lcm(self.smoothing.denominator, *(n.denominator for n in self.counts))
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
@@ -65,6 +74,9 @@ class ExactProblem:
         self.larger = more if asked == "auto" else asked == "all" and not self.alike
         whole = self.larger or self.alike
         self.about_all = whole or (asked == "auto" and min(self.penalty) >= 0), whole  # a bound, a list
+        if self.decomposable:
+            self.alike, self.larger = False, asked == "all"
+            self.about_all = self.larger, self.larger
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
         if kept is not None:
@@ -154,6 +166,8 @@ class ExactProblem:
 
     def coefficients(self, i: int, parents: Parents) -> tuple[list[Row], dict[Row, list[tuple[int, int]]]]:
         """Return the samples' cells, and alpha(i, k, m, c) of all c by cell, (12), (23); {} if all are 0."""
+        if self.decomposable:
+            return [], {}
         cells = [tuple(row[j] for j in sorted((i, *parents))) for row in self.rows]
         alpha: dict[Row, list[tuple[int, int]]] = {}
         for cell, row in dict(zip(cells, self.rows, strict=True)).items():
@@ -163,8 +177,14 @@ class ExactProblem:
         return (cells, alpha) if self.last in (i, *parents) else ([], {})
 
     def local_terms(self, i: int, parents: Parents) -> Ends:
-        """Return (low, high) of hybrid sum n_{j|h} log(n_{j|h} / n_h) - penalty (free parameters) + arc weights."""
+        """Return (low, high) of hybrid sum n_{j|h} log(n_{j|h} / n_h) - penalty (free parameters) + arc weights.
+
+        Of bdeu it is `bdeu` and the arc weights.
+        """
         terms = sum((self.arc_weights.get((j, i), Fraction(0)) for j in parents), Fraction(0))
+        if self.name == "bdeu":
+            low, high = self.bdeu(i, parents)
+            return terms + low, terms + high
         free = (self.n_states[i] - 1) * math.prod(self.n_states[j] for j in parents)
         table, ends = self.count(i, parents, None) if self.hybrid else {}, (0, 0)
         for cell, n in ((cell, n) for cell, n in table.items() if len(cell) > len(parents) and n):
@@ -175,10 +195,27 @@ class ExactProblem:
         fit = [self.hybrid * Fraction(end, self.scale * ONE) for end in ends]
         return terms - free * self.penalty[1] + fit[0], terms - free * self.penalty[0] + fit[1]
 
+    def bdeu(self, i: int, parents: Parents) -> Ends:
+        """Return (low, high) of the sum of log(gamma(a + n) / gamma(a)) over cells, less that over parent states.
+
+        a is the equivalent sample size divided by the number of all cells, or of all parent states.
+        """
+        above = self.sample_size / math.prod(self.n_states[j] for j in parents)
+        low = high = 0
+        for cell, n in self.count(i, parents, None).items():
+            whole = len(cell) == len(parents)  # a parent state, with all states of the variable
+            a = above if whole else above / self.n_states[i]
+            ends = log_gamma(a), log_gamma(a + Fraction(n, self.scale))
+            least, most = ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]
+            low, high = (low - most, high - least) if whole else (low + least, high + most)
+        return Fraction(low, ONE), Fraction(high, ONE)
+
     def score(self, structure: Sequence[Parents], weights: Sequence[Fraction]) -> Ends:
         """Return (low, high) of a structure's score by its definition, (1), (8), (9), (21)."""
         sets = list(enumerate(structure))
         low, high = (sum((self.local_terms(i, s)[end] for i, s in sets), Fraction(0)) for end in (0, 1))
+        if self.decomposable:
+            return low, high
         for row, weight in zip(self.rows, weights, strict=True):
             one, own, rivals = self.versions(row)
             thetas = ([self.theta(i, s, x, one, own) for i, s in sets] for x in (own, *rivals))

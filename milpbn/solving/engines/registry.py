@@ -137,6 +137,12 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             f"A certificate comes with the backends {' and '.join(OWN)}, not with {name}; leave one of them out.",
         ),
         (
+            options.certificate is not None and options.root_only,
+            not can.local_only,
+            f"A certificate of the score {score.name} comes with a whole search, milpbn solve; leave out --certificate "
+            "(certificate).",
+        ),
+        (
             options.certificate is not None and options.n_best > 1,
             can.continues_root,
             f"A certificate of the {options.n_best} best structures comes with the backend {NativeEngine.name}, not "
