@@ -1,0 +1,236 @@
+"""Proofs by multipliers: both verifiers accept what branch and cut records, and no change lets a false bound pass."""
+
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+from campaign.forge import change_arrays
+
+from milpbn.certificate.exact.multipliers import prove as prove_exactly
+from milpbn.certificate.multiplier_proof import MultiplierProof
+from milpbn.certificate.verify.multipliers import prove
+from milpbn.engine.events import EventLog
+from milpbn.engine.parent_sets import ascent, cutting, search
+from milpbn.milp.files.jkl_file import LocalScores
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
+from milpbn.solvers.base import Settings
+from milpbn.solving.engines.base import Start
+from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
+from milpbn.solving.local_scores import LocalProblem
+
+
+def drawn(seed):
+    """Return a random problem of 4 to 7 variables, half of them with limits of children."""
+    rng = np.random.default_rng(seed)
+    n, sets, scores = int(rng.integers(4, 8)), [], []
+    for i in range(n):
+        others = [j for j in range(n) if j != i]
+        every = [s for k in range(4) for s in combinations(others, k)]
+        sets.append(tuple(s for s in every if not s or rng.random() < 0.6))
+        sizes = np.array([len(s) for s in sets[-1]])
+        noise = rng.integers(-3, 1, len(sizes)), 3 * rng.normal(size=len(sizes)), 30 * rng.random(len(sizes))
+        factor, kind = ((1, 0), (5, 1), (0, 2))[int(rng.integers(3))]
+        scores += list(-50.0 + (factor * sizes + noise[kind]) * 10.0 ** rng.integers(-1, 3))
+    candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(sets))
+    some = rng.choice(n, int(rng.integers(1, 4)), replace=False).tolist() if rng.random() < 0.5 else []
+    rules = Rules(max_children={j: int(rng.integers(1, 3)) for j in some})
+    local = LocalProblem.of(LocalScores(candidates, np.array(scores)))
+    return LocalProblem(local.data, local.score, candidates, rules, local.linear, local.linear_error)
+
+
+def optimum(problem):
+    """Return the best score, by dynamic programming over subsets and numbers of children."""
+    candidates, limits = problem.candidates, problem.rules.max_children
+    bits = [sum(1 << j for j in s) for s in candidates.flat]
+    best = {(0, (0,) * len(limits)): 0.0}
+    for _ in range(candidates.n_variables):
+        more = {}
+        for (placed, children), score in best.items():
+            for p, (i, s) in enumerate(zip(candidates.variable.tolist(), bits, strict=True)):
+                if placed >> i & 1 or s & ~placed:
+                    continue
+                counts = tuple(c + (s >> j & 1) for c, j in zip(children, limits, strict=True))
+                if all(c <= limit for c, limit in zip(counts, limits.values(), strict=True)):
+                    key = placed | 1 << i, counts
+                    more[key] = max(more.get(key, -np.inf), score + problem.linear[p])
+        best = more
+    return max(best.values())
+
+
+def branch_early(monkeypatch, seed):
+    """Let the tree prove what the root could: no rounds there, and random decisions before a node is bounded well."""
+    rng, plain = np.random.default_rng(seed), search.Search._bounded
+    monkeypatch.setattr(cutting, "ROUNDS", 0)
+    monkeypatch.setattr(cutting, "FIRST_SETS", 1 + seed % 2)
+    monkeypatch.setattr(ascent, "MOST_CLUSTERS", 10 * (seed % 3))
+
+    def bounded(self, node):
+        if node.depth >= 4 or rng.random() < 0.2:
+            return plain(self, node)
+        self.relaxation.allow(self._allowed(node))
+        assert self.relaxation.solve()
+        self._improve(node, self.relaxation.price(self._allowed(node)).bound)
+        return not self._pruned(node.bound)
+
+    def candidates(self, point):
+        pairs = [rng.choice(self.sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
+        return [search.ArcDecision(i, j, bool(rng.random() < 0.5)) for i, j in pairs]
+
+    monkeypatch.setattr(search.Search, "_bounded", bounded)
+    monkeypatch.setattr(search.Search, "_candidates", candidates)
+
+
+def searched(problem, seed, nodes=10**9):
+    """Return the bound that a search of at most so many nodes proves, and the arrays of its proof."""
+    proof = MultiplierProof()
+    events = EventLog(lambda: events.count >= nodes)
+    settings = Settings(seed=seed, reduce=seed % 3 > 0)
+    BranchAndCutEngine().run(problem, Start(proof=proof), settings, events)
+    known = max((problem.rescored(s)[0] for s in events.structures), default=-np.inf)
+    return max(known, min(events.bounds)), proof.arrays()
+
+
+def verify(problem, arrays, bound):
+    """Ask the verifier."""
+    return prove(problem.candidates, problem.linear, problem.rules, arrays, bound)
+
+
+def verify_exactly(problem, arrays, bound):
+    """Ask the exact checker."""
+    families = zip(problem.candidates.variable.tolist(), problem.candidates.flat, strict=True)
+    terms = zip(families, problem.linear.tolist(), strict=True)
+    sets = [(i, sum(1 << j for j in s), Fraction(term)) for (i, s), term in terms]
+    prove_exactly(sets, problem.rules.max_children, arrays, Fraction(bound))
+
+
+def accepted(check, problem, arrays, bound):
+    """Whether a checker accepts a proof. The exact one turns these errors into a refusal."""
+    exact = (KeyError, IndexError, TypeError, AttributeError, ArithmeticError) if check is verify_exactly else ()
+    try:
+        check(problem, arrays, bound)
+    except (ValueError, *exact):
+        return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_proofs_are_accepted_and_smaller_bounds_are_refused(seed, monkeypatch):
+    problem = drawn(seed)
+    best = optimum(problem)
+    if seed % 2:
+        branch_early(monkeypatch, seed)
+    bound, arrays = searched(problem, seed)
+    assert best - 1e-9 <= bound <= best + 1e-6
+    for check in (verify, verify_exactly):
+        assert accepted(check, problem, arrays, bound)
+        for less in (1e-8, 1e-3, 10.0):
+            assert not accepted(check, problem, arrays, best - less * max(1.0, abs(best)))
+
+
+def test_a_stopped_search_proves_the_bound_that_it_told(monkeypatch):
+    branch_early(monkeypatch, 1)
+    n_open = 0
+    for seed in range(12):
+        problem = drawn(seed)
+        for nodes in (1, 2, 4):
+            bound, arrays = searched(problem, seed, nodes)
+            assert accepted(verify, problem, arrays, bound)
+            assert accepted(verify_exactly, problem, arrays, bound)
+            n_open += bound > optimum(problem) + 1e-6
+    assert n_open > 3
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_changed_proof_lets_a_false_bound_pass(seed, monkeypatch):
+    problem, rng = drawn(seed), random.Random(seed)
+    best = optimum(problem)
+    if seed % 2:
+        branch_early(monkeypatch, seed)
+    _, arrays = searched(problem, seed)
+    for _ in range(40):
+        forged = change_arrays(rng, arrays)
+        for check in (verify, verify_exactly):
+            assert not accepted(check, problem, forged, best - 1e-7 * abs(best))
+
+
+def without(arrays, name, at):
+    """Return arrays of which one lacks an entry."""
+    return {**arrays, name: np.delete(arrays[name], at, axis=0)}
+
+
+def changed(arrays, name, at, value):
+    """Return arrays of which one has another entry."""
+    values = arrays[name].copy()
+    values[at] = value
+    return {**arrays, name: values}
+
+
+def test_every_kind_of_entry_matters():
+    """Rows, functions, limits, multipliers, steps, decisions and searched sets: a proof by hand, with each one changed.
+
+    Each of the first three variables has any one of the others as its parent, for a score of 1, or none for 0; the last
+    two have each other, or none. So the best score is 3. One child of the root has the arc between the last two, the
+    other one has not. The block of the first three, which is their cluster, proves the one, and the cluster the other.
+    """
+    sets = tuple(((), *((j,) for j in range(3) if j != i)) for i in range(3))
+    candidates = Candidates(tuple("abcde"), (*sets, ((), (4,)), ((), (3,))))
+    linear = np.array([0.0, 1.0, 1.0] * 3 + [0.0, 1.0] * 2)
+    local = LocalProblem.of(LocalScores(candidates, linear))
+    rules = Rules(max_children={2: 1})
+    problem = LocalProblem(local.data, local.score, candidates, rules, linear, local.linear_error)
+    triple = [True, True, True, False, False]
+    arrays = {
+        "searched": np.ones(13, dtype=bool),
+        "row_members": np.array([triple, triple, [False, False, True, False, False]]),
+        "row_limit": np.array([-2, -1, 1]),
+        "row_values": np.array([0, 0, 0, 1, 0, 1, 1, 2]),
+        "branches": np.array([[0, 1, 4, 3, 1, 2]], dtype=np.int32),
+        "step_node": np.array([1, 2], dtype=np.int32),
+        "multipliers_size": np.array([1, 2]),
+        "multiplier_row": np.array([0, 1, 2], dtype=np.int32),
+        "multiplier": np.array([1.0, 1.0, 0.0]),
+    }
+    forgeries = {
+        "a set is not searched that has no searched subset": changed(arrays, "searched", 0, False),
+        "the cluster is smaller": changed(arrays, "row_members", (1, 0), False),
+        "the block is smaller": changed(arrays, "row_members", (0, 0), False),
+        "the function is smaller": changed(arrays, "row_values", 7, 1),
+        "the function does not begin at 0": changed(arrays, "row_values", 0, -1),
+        "the limit is smaller than that of the problem": changed(arrays, "row_limit", 2, 0),
+        "a limit has two parents": changed(arrays, "row_members", (2, 1), True),
+        "a multiplier is smaller": changed(arrays, "multiplier", 0, 0.5),
+        "a multiplier is negative": changed(arrays, "multiplier", 2, -1.0),
+        "a multiplier is no number": changed(arrays, "multiplier", 2, np.nan),
+        "a multiplier is of another row": changed(arrays, "multiplier_row", 1, 2),
+        "a row does not exist": changed(arrays, "multiplier_row", 1, 3),
+        "a step is of another node": changed(arrays, "step_node", 1, 1),
+        "a step is of no node": changed(arrays, "step_node", 1, 3),
+        "a step is shorter": changed(arrays, "multipliers_size", 1, 1),
+        "a leaf has no step": {
+            **without(without(arrays, "multiplier_row", 0), "multiplier", 0),
+            "multipliers_size": np.array([2]),
+            "step_node": np.array([2], dtype=np.int32),
+        },
+        "a decision is of no kind": changed(arrays, "branches", (0, 1), 2),
+        "a decision is of no variable": changed(arrays, "branches", (0, 2), 5),
+        "a node is reached twice": changed(arrays, "branches", (0, 5), 1),
+        "a child is another node": changed(arrays, "branches", (0, 4), 7),
+    }
+    for check in (verify, verify_exactly):
+        assert accepted(check, problem, arrays, 3.0 + 1e-12)
+        assert not accepted(check, problem, arrays, 3.0 - 1e-9)
+        for what, forged in forgeries.items():
+            assert not accepted(check, problem, forged, 3.0 + 1e-12), what
+    assert not accepted(verify, problem, changed(arrays, "multiplier", 0, np.inf), 4.0)
+
+
+def test_a_set_that_was_not_searched_raises_the_term_of_its_subset():
+    candidates = Candidates(("a", "b"), (((), (1,)), ((), (0,))))
+    problem = LocalProblem.of(LocalScores(candidates, np.array([0.0, 3.0, 0.0, 0.0])))
+    arrays = MultiplierProof().arrays() | {"searched": np.array([True, False, True, False])}
+    for check in (verify, verify_exactly):
+        assert accepted(check, problem, arrays, 3.0 + 1e-12)
+        assert not accepted(check, problem, arrays, 2.9)
