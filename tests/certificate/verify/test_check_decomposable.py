@@ -1,0 +1,74 @@
+"""Certificates of decomposable scores, whose terms both verifiers compute from the data."""
+
+import pytest
+from running import random_data
+
+from milpbn import solve
+from milpbn.certificate.exact.arithmetic import NotProvedError
+from milpbn.certificate.exact.check import check as check_exactly
+from milpbn.certificate.verify.check import verify
+from milpbn.errors import InputError
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+
+SCORES = [
+    Score(name="ll", parent_sets="all"),
+    Score(name="ll", max_parents=3, leave_one_out=True, smoothing=0.5),
+    Score(name="mdl", parent_sets="all"),
+    Score(name="aic", max_parents=1),
+    Score(name="bdeu", parent_sets="all", equivalent_sample_size=3.0, max_parents=3),
+    Score(name="bdeu", class_parents=False),
+]
+RULES = [
+    Constraints(),
+    Constraints(max_children={"*": 1}, arc_weights={("X2", "X3"): 1.5}),
+    Constraints(fixed={"X3": ("C",)}, required=(("X1", "X2"),)),
+]
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("score", SCORES, ids=str)
+def test_both_verifiers_accept_what_the_search_claims(score, rules, tmp_path):
+    data = random_data(3, n_samples=60)
+    path = tmp_path / "proof.npz"
+    result = solve(data, score, constraints=rules, certificate=path, verbose=False)
+    assert result.optimal
+    proved = verify(result, path, data)
+    assert proved.bound == result.bound
+    assert proved.nodes >= proved.leaves > 0
+    (low, high), _ = check_exactly(result.to_dict(), path, data)
+    assert low <= result.objective + 1e-9
+    assert result.objective - 1e-9 <= high
+    told = result.to_dict() | {"bound": result.objective - 1e-3, "objective": result.objective - 1e-3}
+    with pytest.raises(InputError):
+        verify(told, path, data)
+    with pytest.raises(NotProvedError):
+        check_exactly(told, path, data)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("proved", {"in": [["X1", "X2"]], "out": []}, "proves nothing about the arcs"),
+        ("tolerance", 1e-3, "takes a gap of"),
+        ("run", "another", "another run"),
+    ],
+)
+def test_other_claims_are_refused(key, value, words, tmp_path):
+    data = random_data(4, n_samples=60)
+    path = tmp_path / "proof.npz"
+    result = solve(data, Score(name="bdeu"), certificate=path, verbose=False).to_dict()
+    with pytest.raises(InputError, match=words):
+        verify({**result, key: value}, path, data)
+
+
+def test_what_has_no_certificate_is_refused(tmp_path):
+    data = random_data(5, n_samples=60)
+    for options, words in (
+        ({"root_only": True}, "comes with a whole search"),
+        ({"backend": "highs"}, "native and branch-and-cut, not with highs"),
+        ({"n_best": 2}, "n-best"),
+    ):
+        with pytest.raises(InputError, match=words):
+            solve(data, Score(name="mdl"), certificate=tmp_path / "proof.npz", verbose=False, **options)
+

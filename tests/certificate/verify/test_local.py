@@ -1,0 +1,101 @@
+"""Certificates of results over local scores, by the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from campaign.driver import command
+from campaign.forge import read_certificate, write_certificate
+
+#: Two variables that would have each other as parents, and a third one.
+SCORES = """3
+a 3
+-10.5 0
+-7.25 1 b
+-7.0 2 b c
+b 2
+-9.75 0
+-5.0 1 a
+c 2
+-4.0 0
+-3.5 1 a
+"""
+BEST = -10.5 - 5.0 - 3.5
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Return the files of a run: scores, result and certificate."""
+    folder = tmp_path_factory.mktemp("local")
+    (folder / "scores.jkl").write_text(SCORES)
+    files = folder / "scores.jkl", folder / "result.json", folder / "proof.npz"
+    done = command("solve", files[0], "--output", files[1], "--certificate", files[2], "-q")
+    assert done.code == 0, done.words
+    return files
+
+
+def test_both_verifiers_accept_the_result_and_the_certificate_alone(run):
+    scores, result, certificate = run
+    for given in ((result, scores, "--certificate", certificate), (certificate, scores)):
+        done = command("verify", *given, "--exact")
+        assert done.code == 0, done.words
+        assert f"bound      {BEST:.6f}" in done.printed
+        assert "exact      the same holds" in done.printed
+    assert json.loads(result.read_text())["objective"] == BEST
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"objective": BEST - 0.5, "bound": BEST - 0.5}, "The structure scores -19.0"),
+        ({"bound": BEST - 0.5}, "bound is below"),
+        ({"structure": {"a": [], "b": [], "c": []}, "objective": -24.25, "bound": -24.25}, "only proves the bound"),
+        ({"structure": {"a": ["c"], "b": [], "c": []}}, "do not list"),
+        ({"tolerance": 2.0}, "takes a gap of 2.0"),
+        ({"tolerance": None}, "takes a gap of None"),
+        ({"bound": -10.0}, "calls its structure optimal"),
+        ({"bound": None}, "holds no structure or no bound|optimal"),
+    ],
+)  # fmt: skip
+def test_false_claims_are_refused(changes, words, run, tmp_path):
+    scores, result, certificate = run
+    values = json.loads(result.read_text()) | changes
+    (tmp_path / "forged.json").write_text(json.dumps(values))
+    header, arrays = read_certificate(certificate)
+    write_certificate(tmp_path / "forged.npz", header | changes, arrays)
+    for given in ((tmp_path / "forged.json", scores, "--certificate", certificate), (tmp_path / "forged.npz", scores)):
+        done = command("verify", *given)
+        assert done.code == 2
+        assert not done.escaped
+        assert any(word in done.words for word in words.split("|")), done.words
+
+
+def test_other_scores_are_refused(run, tmp_path):
+    _, result, certificate = run
+    (tmp_path / "other.jkl").write_text(SCORES.replace("-3.5", "-3.6"))
+    done = command("verify", result, tmp_path / "other.jkl", "--certificate", certificate)
+    assert "of other local scores" in done.words
+
+
+def test_a_damaged_certificate_is_refused(run, tmp_path):
+    scores, result, certificate = run
+    header, arrays = read_certificate(certificate)
+    for name, values in arrays.items():
+        write_certificate(tmp_path / "forged.npz", header, {**arrays, name: values.astype(np.float32)})
+        done = command("verify", result, scores, "--certificate", tmp_path / "forged.npz")
+        assert "damaged" in done.words, name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("solve", "--backend", "highs", "--certificate", "proof.npz"), "branch-and-cut, not with highs"),
+        (("verify", "--target", "a"), "--target"),
+    ],
+)
+def test_options_without_a_meaning_are_refused(arguments, words, run):
+    scores, result, certificate = run
+    given = (scores,) if arguments[0] == "solve" else (result, scores, "--certificate", certificate)
+    done = command(arguments[0], *given, *arguments[1:])
+    assert done.code == 2
+    assert words in done.words
