@@ -49,7 +49,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     campaign.addoption(
         "--campaign-aim",
         default="mixed",
-        choices=("mixed", "all", "weights", "constraints", "extremes"),
+        choices=("mixed", "all", "weights", "constraints", "decomposable", "extremes"),
         help="aim of the cases",
     )
     campaign.addoption("--campaign-report", type=Path, metavar="FILE", help="add the figures to a JSON file")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
 from campaign.case import MISSING, Case
@@ -10,14 +11,15 @@ from campaign.space import MARGIN_SCORES, TooManyError, candidates, structures
 
 SCORES = ("sm", "sbm", "hard-margin", "cll", "ll", "mdl", "aic", "aicc", "bdeu")
 NATIVE = ("sm", "sbm", "cll")
+DECOMPOSABLE = ("ll", "mdl", "aic", "bdeu")
 #: Largest number of structures of a problem; smaller for CLL, whose sums need logarithms.
 MOST, MOST_CLL = 3000, 600
 #: What cases can be aimed at: everything; weights of all sizes under the scores with certificates; constraints and
-#: starts; extreme numbers, which may be refused, but must not get a false answer.
-AIMS = ("all", "weights", "constraints", "extremes")
+#: starts; certificates of decomposable scores; extreme numbers, which may be refused, but must not get a false answer.
+AIMS = ("all", "weights", "constraints", "decomposable", "extremes")
 #: Every seed has its own aim; this is how often each occurs. Extremes occur only on request.
 MIXED = "mixed"
-SHARES = {"all": 5, "weights": 3, "constraints": 2}
+SHARES = {"all": 5, "weights": 3, "constraints": 2, "decomposable": 1}
 
 
 def draw(seed: int, aim: str = MIXED) -> Case:
@@ -42,21 +44,36 @@ def draw(seed: int, aim: str = MIXED) -> Case:
         return case
 
 
+def certifies(case: Case) -> bool:
+    """Whether the search for a case can write a certificate."""
+    options, name = case.options, case.score["name"]
+    if name in NATIVE:
+        return options.get("backend", "auto") in ("auto", "native")
+    return name in DECOMPOSABLE and own_search(options) and "root_only" not in options
+
+
+def own_search(options: Mapping[str, Any]) -> bool:
+    """Whether a decomposable score is maximised by branch and cut: nothing that only MILP solvers take is asked for."""
+    plain = options.get("warm_start", True) and options.get("root_bound", True)
+    return options.get("backend", "auto") in ("auto", "branch-and-cut") and (
+        plain and options.get("acyclicity", "order") == "order"
+    )
+
+
 def _case(rng: random.Random, aim: str) -> Case:
     case = _table(rng, aim)
     case = case.but(score=_score(rng, aim))
     if case.score.get("leave_one_out") and rng.random() < 0.9:  # else weights below 1 are refused
         case = without_small_weights(case)
-    if rng.random() < {"all": 0.35, "constraints": 1.0}.get(aim, 0.0):
+    if rng.random() < {"all": 0.35, "constraints": 1.0, "decomposable": 0.6}.get(aim, 0.0):
         case = case.but(constraints=_constraints(rng, case.names))
     case = case.but(options=_options(rng, case, aim))
     if rng.random() < {"all": 0.15, "constraints": 0.7}.get(aim, 0.0):
         case = case.but(start=_start(rng, case))
         if rng.random() < 0.3:
             case = case.but(constraints=_against(rng, case))
-    native = case.options.get("backend", "auto") in ("auto", "native") and case.score["name"] in NATIVE
     command = rng.random() < 0.3 and "root_only" not in case.options and sum(case.copies or [0]) < 1000
-    certificate = rng.random() < (0.5 if native else 0.02)
+    certificate = rng.random() < (0.5 if certifies(case) else 0.02)
     if command and case.score.get("leave_one_out"):  # the command line multiplies small weights by a factor
         case = without_small_weights(case)
     return case.but(way="command" if command else "python", certificate=certificate)
@@ -151,6 +168,8 @@ def _score(rng: random.Random, aim: str) -> dict[str, Any]:
     name = rng.choices(SCORES, weights=[6, 4, 2, 5, 1, 1, 1, 2, 1])[0]
     if aim in ("weights", "extremes"):
         name = rng.choice(NATIVE)
+    if aim == "decomposable":
+        name = rng.choice(DECOMPOSABLE)
     score: dict[str, Any] = {"name": name}
     if rng.random() < 0.6:
         score["max_parents"] = rng.choice([1, 2, 3, 3])
@@ -255,6 +274,8 @@ def _options(rng: random.Random, case: Case, aim: str) -> dict[str, Any]:
     if backend != "auto":
         options["backend"] = backend
     own = backend in ("auto", "native") and name in NATIVE
+    if aim == "decomposable":
+        own, options = True, {"threads": 1, "backend": rng.choice(["auto", "branch-and-cut"])}
     if not own or rng.random() < 0.03:
         options["acyclicity"] = rng.choice(["order", "order", "cluster", "cluster", "flow"])
         for switch in ("warm_start", "root_bound"):

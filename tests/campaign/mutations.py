@@ -20,7 +20,7 @@ from campaign.claims import Failure, check_bound, check_result, check_structure,
 from campaign.driver import Answer, command, run
 from campaign.exact import Truth, truth
 from campaign.forge import change_arrays, change_json, change_solution, read_certificate, write_certificate
-from campaign.generator import NATIVE, draw, without_small_weights
+from campaign.generator import NATIVE, certifies, draw, without_small_weights
 
 
 @dataclass
@@ -41,19 +41,24 @@ class Shop:
         return command("verify", result, self.table, *proof, *self.case.reading_arguments())
 
 
-def open_shop(seed: int, folder: Path) -> tuple[Shop | None, list[Failure]]:
-    """Run the case of a seed, drawn until one has a certificate; None, with failures, if its honest run is refused."""
+def open_shop(seed: int, folder: Path, aim: str) -> tuple[Shop | None, list[Failure]]:
+    """Run the case of a seed, drawn until one has a certificate; None, with failures, if its honest run is refused.
+
+    Unless `aim` is decomposable, it may have any score with certificates.
+    """
     rng = random.Random(f"mutations {seed}")
+    aims = ["decomposable"] if aim == "decomposable" else ["all", "all", "weights", "decomposable"]
     while True:
-        case = draw(rng.randrange(2**40), rng.choice(["all", "all", "weights"]))
-        subset = {"subset": max(2, len(case.rows) // 2)} if rng.random() < 0.3 else {}
+        case = draw(rng.randrange(2**40), rng.choice(aims))
+        native = case.score["name"] in NATIVE
+        subset = {"subset": max(2, len(case.rows) // 2)} if native and rng.random() < 0.3 else {}
         keep = {
             k: v
             for k, v in case.options.items()
             if k in ("threads", "merge", "reduce", "root_only", "subset")
         }
         case = case.but(options={**subset, **keep}, start=None, certificate=True, way="python", copies=[])
-        if case.score["name"] not in NATIVE or len(truth_of(case.problem).values) < 2:
+        if not certifies(case) or len(truth_of(case.problem).values) < 2:
             continue
         answer = run(case, folder)
         if answer.code == 0 and answer.result is not None and (folder / "proof.npz").exists():

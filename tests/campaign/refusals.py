@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from campaign.case import Case
 from campaign.exact import Truth
-from campaign.generator import NATIVE
+from campaign.generator import DECOMPOSABLE, NATIVE, own_search
 from campaign.space import breach, is_margin, sets_are_alike
 
 #: Smoothing, gamma and hybrid in this range must be accepted with weights of 1e-9 to 1e9.
@@ -17,7 +17,8 @@ def backend_of(case: Case) -> str:
     """Return which backend runs, with ``auto`` resolved as documented."""
     name = case.options.get("backend", "auto")
     if name == "auto":
-        return "native" if case.score["name"] in NATIVE else "highs"
+        own = case.score["name"] in DECOMPOSABLE and own_search(case.options)
+        return "native" if case.score["name"] in NATIVE else "branch-and-cut" if own else "highs"
     return name
 
 
@@ -37,13 +38,16 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
         "leave-one-out of small weights": score.get("leave_one_out", False)
         and any(case.trains(k) and w < 1 for k, w in enumerate(case.weights)),
         "native has no such score": backend == "native" and name not in NATIVE,
-        "native is no MILP solver": backend == "native"
+        "it is no MILP solver": backend in ("native", "branch-and-cut")
         and not (
             options.get("warm_start", True)
             and options.get("root_bound", True)
             and options.get("acyclicity", "order") == "order"
         ),
-        "certificate of a solver": case.certificate and backend != "native",
+        "certificate of a solver": case.certificate and backend not in ("native", "branch-and-cut"),
+        "certificate without a tree": case.certificate
+        and backend == "branch-and-cut"
+        and options.get("root_only", False),
         "subset of such a score": "subset" in options and name not in NATIVE,
         "subset smaller than the classes": options.get("subset", 10**9)
         < len({row[-1] for row in case.training.rows}),

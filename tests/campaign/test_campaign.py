@@ -57,7 +57,7 @@ def test_random_cases_agree_with_exact_scores(share: Share, tmp_path: Path, numb
 def test_forged_results_and_certificates_are_refused(share: Share, tmp_path: Path, number: int) -> None:
     """A forgery is verified only if its claims are true."""
     for seed in share.seeds():
-        shop, failures = open_shop(seed, tmp_path)
+        shop, failures = open_shop(seed, tmp_path, share.aim)
         share.tally.tried["honest runs to forge"] += 1
         for failure in failures:
             share.note(failure.kind, f"mutations of seed {seed}", failure.text)
