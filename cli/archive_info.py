@@ -38,7 +38,8 @@ def describe_archive(path: str) -> list[str]:
         raise InputError(
             f"The file {path!r} is an archive, but neither a certificate nor a checkpoint of milpbn."
         )
-    if "leaf_node.npy" in members:  # in the checkpoint of a search the proof's arrays have longer names
+    # In the checkpoint of a search the proof's arrays have longer names.
+    if {"leaf_node.npy", "step_node.npy"} & {*members}:
         try:
             return _describe_certificate(path, *load_proof(path))
         except (KeyError, TypeError, AttributeError, ValueError):
@@ -67,16 +68,26 @@ def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[
     from milpbn.problem.scores.spec import Score
     from milpbn.solving.progress import among_lines, show_number
 
-    data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
-    weights = Constraints.from_dict(header["constraints"]).arc_weights
-    described = score.describe(arc_weights=weights, discretisation=data.get("discretisation"))
+    data, status = header["data"], header["status"]
+    sizes, among = f"{data.get('samples')} samples, {data.get('features')} features", list[str]()
+    if "score" in header:
+        score, weights = (
+            Score.from_dict(header["score"]),
+            Constraints.from_dict(header["constraints"]).arc_weights,
+        )
+        described = score.describe(arc_weights=weights, discretisation=data.get("discretisation"))
+        among = among_lines(read_among(header, f"The certificate {path!r}"), 12)
+    else:
+        described = "local scores"
+        sizes = f"{data['parent_sets']} parent sets of {data['variables']} variables"
+    leaves = len(arrays["leaf_node"]) if "leaf_node" in arrays else len(arrays["branches"]) + 1
     return [
         f"certificate {path}",
-        f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
+        f"data        {data['name']}: {sizes}",
         f"score       {described}",
         f"status      {status['reason']}  (as the file says)",
-        *among_lines(read_among(header, f"The certificate {path!r}"), 12),
+        *among,
         f"incumbent   {show_number(header['objective'])}  (as the file says)",
         f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",
-        f"leaves      {len(arrays['leaf_node'])}",
+        f"leaves      {leaves}",
     ]

@@ -101,7 +101,9 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
     from milpbn.certificate.verify.local import verify_local
     from milpbn.milp.files.jkl_file import read_jkl
 
-    beside = [spelling for name, spelling in typed().items() if name not in ("certificate", "exact", "memory_limit")]
+    beside = [
+        spelling for name, spelling in typed().items() if name not in ("certificate", "exact", "memory_limit")
+    ]
     if beside:
         raise InputError(f"{', '.join(beside)}: local scores have no such options; leave them out.")
     values = None if result is None else read_document(result, "result")

@@ -77,7 +77,8 @@ def test_other_modules_follow_the_declarations() -> None:
     assert problem.margins.n_rows == problem.margins.n_samples
     assert formulate(problem).tangents
     with pytest.raises(
-        InputError, match="A certificate comes with the scores sm, sbm, cll, not with binary-cll"
+        InputError,
+        match="A certificate comes with the scores sm, sbm, cll, ll, mdl, aic, bdeu, not with binary-cll",
     ):
         milpbn.solve(data, Score(name="binary-cll"), certificate="proof.npz", verbose=False)
     with pytest.raises(InputError, match="not piecewise linear"):

@@ -34,7 +34,7 @@ from milpbn.certificate.records import Decision
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
-class Step(NamedTuple):
+class ProofStep(NamedTuple):
     """Multipliers that are not 0: int32 array of their rows, and float64 array, both of shape (k,)."""
 
     rows: NDArray[np.int32]
@@ -55,8 +55,8 @@ class MultiplierProof:
     searched: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     #: Steps that have removed parent sets, in their order; and the best bound of every node.
-    fixings: dict[int, list[Step]] = field(default_factory=dict)
-    bounds: dict[int, Step] = field(default_factory=dict)
+    fixings: dict[int, list[ProofStep]] = field(default_factory=dict)
+    bounds: dict[int, ProofStep] = field(default_factory=dict)
     nbytes: int = 0
     _rows: dict[Key, int] = field(default_factory=dict)
     _nodes: int = 1
@@ -73,7 +73,7 @@ class MultiplierProof:
             self.n_variables, self.searched = n_variables, np.zeros(n_sets, dtype=bool)
             self.searched[searched] = True
 
-    def step(self, rows: Iterable[Key], multipliers: NDArray[np.float64]) -> Step:
+    def step(self, rows: Iterable[Key], multipliers: NDArray[np.float64]) -> ProofStep:
         """Return these multipliers as a step; nothing is recorded but the inequalities."""
         with self._lock:
             places = []
@@ -82,21 +82,21 @@ class MultiplierProof:
                     self._rows[key] = len(self._rows)
                     self.nbytes += self.n_variables + 8 * (1 + len(key[2]))
                 places.append(self._rows[key])
-            return Step(np.array(places, dtype=np.int32), multipliers.astype(np.float64))
+            return ProofStep(np.array(places, dtype=np.int32), multipliers.astype(np.float64))
 
-    def fix(self, node: int, step: Step) -> None:
+    def fix(self, node: int, step: ProofStep) -> None:
         """Record that a step has removed parent sets from a node."""
         with self._lock:
             self.fixings.setdefault(node, []).append(step)
             self.nbytes += step.nbytes
 
-    def replace(self, node: int, steps: list[Step]) -> None:
+    def replace(self, node: int, steps: list[ProofStep]) -> None:
         """Let these steps take the place of those that have removed parent sets from a node."""
         with self._lock:
             self.nbytes += sum(s.nbytes for s in steps) - sum(s.nbytes for s in self.fixings.get(node, ()))
             self.fixings[node] = steps
 
-    def bound(self, node: int, step: Step) -> None:
+    def bound(self, node: int, step: ProofStep) -> None:
         """Record the step with the best bound of a node so far."""
         with self._lock:
             before = self.bounds.get(node)
@@ -128,11 +128,12 @@ class MultiplierProof:
             "searched": searched,
             "row_members": members,
             "row_limit": np.array([limit for limit, _, _ in keys], dtype=np.int64),
-            "row_values": np.array(list(chain.from_iterable(values for _, _, values in keys)), dtype=np.int64),
+            "row_values": np.array(
+                list(chain.from_iterable(values for _, _, values in keys)), dtype=np.int64
+            ),
             "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
             "step_node": np.array([node for node, _ in steps], dtype=np.int32),
             "multipliers_size": np.array([len(step.rows) for _, step in steps], dtype=np.int64),
             "multiplier_row": np.concatenate([np.empty(0, np.int32), *(step.rows for _, step in steps)]),
             "multiplier": np.concatenate([np.empty(0), *(step.multipliers for _, step in steps)]),
         }
-

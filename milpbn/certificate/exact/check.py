@@ -128,7 +128,10 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     optimal = bound - objective <= limit
     need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
     if problem.decomposable:
-        need(not (listed or claim.get("proved")), "The claim has a list that such a certificate does not prove.")
+        need(
+            not (listed or claim.get("proved")),
+            "The claim has a list that such a certificate does not prove.",
+        )
         terms = zip(problem.parent_sets, problem.linear, strict=True)
         sets = [(i, sum(1 << j for j in s), term / ONE) for (i, s), term in terms]
         prove(sets, problem.limits, arrays, bound)

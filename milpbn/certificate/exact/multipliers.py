@@ -38,9 +38,10 @@ ARC, ORDER, CLUSTER, BLOCK, LARGEST_BLOCK = 1, 4, -1, -2, 12
 Own = list[dict[int, int]]
 
 
-class _Row(NamedTuple):
-    """Members, right-hand side, mask, and a(i, S) by member: of a cluster or limit, 1 where S meets the mask; of a block
-    by the members of the mask that are in S.
+class _ExactRow(NamedTuple):
+    """Members, right-hand side, mask, and a(i, S) by member and the members of the mask in S.
+
+    Without tables, as for a cluster and a limit, a is 1 where S meets the mask.
     """
 
     members: Sequence[int]
@@ -60,7 +61,7 @@ def prove(
 ) -> None:
     """Check a proof, or raise NotProvedError; `sets` are (variable, parents as a bit mask, term) in their order."""
     V = 1 + max(i for i, _, _ in sets)
-    _Proof(V, limits, arrays, bound).check(_searched(V, sets, arrays["searched"].tolist()))
+    _ExactProof(V, limits, arrays, bound).check(_searched(V, sets, arrays["searched"].tolist()))
 
 
 def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], searched: list[bool]) -> Own:
@@ -78,18 +79,23 @@ def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], searched: list[
     return own
 
 
-class _Proof:
+class _ExactProof:
     """The arrays of a certificate, and the walk through its tree."""
 
     def __init__(self, V: int, limits: Mapping[int, int], arrays: Json, bound: Fraction) -> None:
         self.V, self.bound = V, math.floor(bound * ONE)
-        values, self.rows = column(arrays, "row_values", int), list[_Row]()
-        for flags, limit in zip(arrays["row_members"].tolist(), column(arrays, "row_limit", int), strict=True):
+        values, self.rows = column(arrays, "row_values", int), list[_ExactRow]()
+        for flags, limit in zip(
+            arrays["row_members"].tolist(), column(arrays, "row_limit", int), strict=True
+        ):
             inside = [i for i, member in enumerate(flags) if member]
             size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
             self.rows.append(self._row(inside, limit, values[:size], limits))
             values = values[size:]
-        rows, numbers = column(arrays, "multiplier_row", int, len(self.rows)), column(arrays, "multiplier", float)
+        rows, numbers = (
+            column(arrays, "multiplier_row", int, len(self.rows)),
+            column(arrays, "multiplier", float),
+        )
         need(min([0, *numbers]) >= 0, "A multiplier is negative.")
         steps = groups(arrays, "multipliers_size", rows, [int(math.ldexp(y, BITS)) for y in numbers])
         self.steps: dict[int, list[Any]] = {}
@@ -104,11 +110,11 @@ class _Proof:
             known = kind in (ARC, ORDER) and a != b and 0 <= min(a, b) <= max(a, b) < V
             need(known, "The certificate has an unknown decision.")
 
-    def _row(self, inside: list[int], limit: int, values: list[int], limits: Mapping[int, int]) -> _Row:
+    def _row(self, inside: list[int], limit: int, values: list[int], limits: Mapping[int, int]) -> _ExactRow:
         """Return an inequality that every structure obeys; `values` are those of f, subset by subset."""
         mask, n = sum(1 << i for i in inside), len(inside)
         if limit == CLUSTER and n:
-            return _Row(inside, n - 1, mask, None)
+            return _ExactRow(inside, n - 1, mask, None)
         if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
             at = [sum(1 << i for k, i in enumerate(inside) if s >> k & 1) for s in range(1 << n)]
             tables: dict[int, dict[int, int]] = {}
@@ -118,15 +124,17 @@ class _Proof:
                     more = (least[s | 1 << j] for j in range(n) if j != k and not s >> j & 1)
                     least[s] = min([least[s], *more])
                 tables[i] = {at[s]: a for s, a in least.items()}
-            return _Row(inside, values[-1], mask, tables)
+            return _ExactRow(inside, values[-1], mask, tables)
         holds = n == 1 and limit >= limits.get(inside[0], math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")
-        return _Row(range(self.V), limit, mask, None)
+        return _ExactRow(range(self.V), limit, mask, None)
 
     def check(self, own: Own) -> None:
         """Check that every leaf is proved."""
         sizes = sum(map(len, own)) // self.V + 1
-        entries = (len(self.rows[r].members) for steps in self.steps.values() for step in steps for r, _ in step)
+        entries = (
+            len(self.rows[r].members) for steps in self.steps.values() for step in steps for r, _ in step
+        )
         require_work(sizes * sum(entries) + len(self.branches) * self.V * self.V * sizes, "certificate")
         stack: list[tuple[int, Own, list[int]]] = [(0, own, [0] * self.V)]
         while stack:

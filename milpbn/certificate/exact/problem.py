@@ -8,7 +8,17 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from milpbn.certificate.exact.arithmetic import BITS, ONE, Ends, Json, log, log_gamma, need, number, require_work
+from milpbn.certificate.exact.arithmetic import (
+    BITS,
+    ONE,
+    Ends,
+    Json,
+    log,
+    log_gamma,
+    need,
+    number,
+    require_work,
+)
 
 #: Dual weights below exp(-REACH) of the largest count as 0, by score.
 REACH = {"sm": 16.0, "sbm": 16.0, "cll": 36.0}
@@ -42,7 +52,11 @@ class ExactProblem:
             self.sample_size = number(options["equivalent_sample_size"])
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
         self.name, (self.class_parents, self.unit) = options["name"], flags.values()
-        fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in {*REACH, *DECOMPOSABLE}
+        fits = (
+            fits
+            and type(self.class_parents) is type(self.unit) is bool
+            and self.name in {*REACH, *DECOMPOSABLE}
+        )
         self.towards = ("uniform", "marginal", "class").index(options.get("smoothing_towards", "uniform"))
         need(fits, "The exact check does not know the score, or one of its options.")
         self.n_states, self.last = [len(v.states) for v in data.variables], len(data.variables) - 1

@@ -34,20 +34,18 @@ from milpbn.certificate.verify.alternatives import Listed, read_listed
 from milpbn.certificate.verify.claim import (
     DECOMPOSABLE,
     Claim,
-    check_run,
+    check_rest,
     check_same,
     counted_samples,
     read_claim,
     score_of_structure,
     searched_sets,
 )
-from milpbn.certificate.verify.duals import ClaimedDuals, local_terms
+from milpbn.certificate.verify.decomposable import prove_decomposable
+from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
-from milpbn.certificate.verify.multipliers import prove
 from milpbn.certificate.verify.space import EDGE, FORESTS, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
-from milpbn.claims.gap import tolerance_of
-from milpbn.claims.parts import SAME_NUMBER, same_number
 from milpbn.claims.result import Gap, Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -55,14 +53,11 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
-from milpbn.problem.rescore import rescored, standard_error
-from milpbn.problem.rounding import EPS, score_error
+from milpbn.problem.rescore import rescored
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
 BLOCK = 128
-#: Nats by which a stated standard error may differ from the computed one, or this share of it if that is more.
-SAME_ERROR = 1e-6
 
 
 @dataclass(frozen=True)
@@ -155,26 +150,10 @@ def verify(
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
     if score.name in DECOMPOSABLE:
-        if claimed.alternatives is not None or claimed.proved is not None:
-            raise InputError(
-                f"A certificate of the score {score.name} proves nothing about the arcs of all optima and other best "
-                "structures, which the result lists."
-            )
-        terms, errors = local_terms(merged, candidates, score, rules)
-        sets = prove(candidates, (terms + errors) + EPS * np.abs(terms), rules, arrays, claim.bound)
-        score_errors = score_error(merged, score.prior, 0.0, errors, candidates.offsets)
-        _check_rest(claim, header_claim, merged, weights, error, score_errors)
-        return Verification(
-            objective,
-            claim.bound,
-            sets.nodes,
-            sets.leaves,
-            sets.removed,
-            0,
-            0,
-            time.monotonic() - began,
-            **_scope(claimed),
-        )
+        sets, most = prove_decomposable(claim, merged, candidates, rules, arrays)
+        check_rest(claim, header_claim, merged, weights, error, most)
+        seconds = time.monotonic() - began
+        return Verification(objective, claim.bound, *sets, 0, 0, seconds, **_scope(claimed))
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, score, rules, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
@@ -193,7 +172,7 @@ def verify(
     check = _Check(claim, known, tree, duals, candidates, only, listed)
     bound = check.run()
     _check_arcs(claim, candidates, check)
-    _check_rest(claim, header_claim, merged, weights, error, duals.score_error())
+    check_rest(claim, header_claim, merged, weights, error, duals.score_error())
     return Verification(
         objective,
         max(bound, objective, best),
@@ -215,49 +194,6 @@ def _scope(result: Result) -> dict[str, Any]:
     screened = result.screened
     counts = {} if screened is None else {"kept": screened.n_kept, "total": screened.total}
     return {**counts, "among": result.among}
-
-
-def _check_rest(
-    claim: Claim,
-    header: Claim,
-    data: Dataset,
-    weights: NDArray[np.float64] | None,
-    error: float,
-    largest_error: float,
-) -> None:
-    """Check what a result says beside structure, score, bound and arcs.
-
-    `error` is that of its score, `largest_error` that of any structure's.
-    """
-    _check_tolerance(claim.result.tolerance, tolerance_of(largest_error))
-    _check_standard_error(claim, data, weights)
-    if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
-        raise InputError("The result calls its structure optimal, which its bound does not prove.")
-    check_run(claim, header)
-
-
-def _check_tolerance(stated: float | None, provable: float) -> None:
-    """Raise InputError if a result takes a larger gap for a proof than rounding errors make necessary."""
-    if stated is not None and not stated <= provable * (1 + SAME_NUMBER):
-        raise InputError(
-            f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data only one of up to "
-            f"{provable!r} nats is."
-        )
-
-
-def _check_standard_error(claim: Claim, data: Dataset, weights: NDArray[np.float64] | None) -> None:
-    """Raise InputError if a result states another standard error than that of its structure's score, or another gap."""
-    stated = claim.result.standard_error
-    if claim.gap_se is not None and not same_number(claim.gap_se, claim.result.gap_se):
-        raise InputError(
-            f"The gap in standard errors {claim.gap_se!r} does not follow from gap and standard error."
-        )
-    if stated is None:
-        return
-    same_names = Structure.from_mapping(data.names, claim.structure.to_mapping())
-    found = standard_error(data, same_names, claim.result.score, weights)
-    if found is None or not abs(stated - found) <= SAME_ERROR * max(1.0, found):
-        raise InputError(f"The score has the standard error {found!r}, not {stated!r} as the result claims.")
 
 
 def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:

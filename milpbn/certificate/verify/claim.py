@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import NOT_IN_HEADER, kept_candidates
-from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.gap import tolerance_of
+from milpbn.claims.parts import SAME_NUMBER, ProvedArcs, same_number
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset
@@ -24,7 +25,7 @@ from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Rules, atoms, combine
 from milpbn.problem.forecast import require_list
 from milpbn.problem.gate import objection
-from milpbn.problem.rescore import rescored
+from milpbn.problem.rescore import rescored, standard_error
 from milpbn.problem.rounding import EPS
 from milpbn.util.jsonable import Fields, shorten
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
@@ -35,6 +36,8 @@ KEYS = (
     *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
     *("version", "among", "status", "gap", "gap_se", "class"),
 )
+#: Nats by which a stated standard error may differ from the computed one, or this share of it if that is more.
+SAME_ERROR = 1e-6
 #: Scores that have certificates: those that dual weights bound, and sums of one term per variable and its parents.
 DUAL, DECOMPOSABLE = ("sm", "sbm", "cll"), ("ll", "mdl", "aic", "bdeu")
 
@@ -288,3 +291,46 @@ def score_of_structure(
             f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
         )
     return value, error
+
+
+def check_rest(
+    claim: Claim,
+    header: Claim,
+    data: Dataset,
+    weights: NDArray[np.float64] | None,
+    error: float,
+    largest_error: float,
+) -> None:
+    """Check what a result says beside structure, score, bound and arcs.
+
+    `error` is that of its score, `largest_error` that of any structure's.
+    """
+    _check_tolerance(claim.result.tolerance, tolerance_of(largest_error))
+    _check_standard_error(claim, data, weights)
+    if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
+        raise InputError("The result calls its structure optimal, which its bound does not prove.")
+    check_run(claim, header)
+
+
+def _check_tolerance(stated: float | None, provable: float) -> None:
+    """Raise InputError if a result takes a larger gap for a proof than rounding errors make necessary."""
+    if stated is not None and not stated <= provable * (1 + SAME_NUMBER):
+        raise InputError(
+            f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data only one of up to "
+            f"{provable!r} nats is."
+        )
+
+
+def _check_standard_error(claim: Claim, data: Dataset, weights: NDArray[np.float64] | None) -> None:
+    """Raise InputError if a result states another standard error than that of its structure's score, or another gap."""
+    stated = claim.result.standard_error
+    if claim.gap_se is not None and not same_number(claim.gap_se, claim.result.gap_se):
+        raise InputError(
+            f"The gap in standard errors {claim.gap_se!r} does not follow from gap and standard error."
+        )
+    if stated is None:
+        return
+    same_names = Structure.from_mapping(data.names, claim.structure.to_mapping())
+    found = standard_error(data, same_names, claim.result.score, weights)
+    if found is None or not abs(stated - found) <= SAME_ERROR * max(1.0, found):
+        raise InputError(f"The score has the standard error {found!r}, not {stated!r} as the result claims.")

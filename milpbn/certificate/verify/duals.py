@@ -21,7 +21,11 @@ from milpbn.problem.scores.spec import Score
 #: By definition of the format, dual weights below exp(-REACH) of a sample's largest are 0; REACH_LIKELY is for CLL.
 REACH, REACH_LIKELY = 16.0, 36.0
 #: Factor of the log-likelihood, and penalty, of the scores that consist of them.
-LIKELIHOODS: dict[str, tuple[float, float | str]] = {"ll": (1.0, 0.0), "mdl": (1.0, "bic"), "aic": (1.0, "aic")}
+LIKELIHOODS: dict[str, tuple[float, float | str]] = {
+    "ll": (1.0, 0.0),
+    "mdl": (1.0, "bic"),
+    "aic": (1.0, "aic"),
+}
 
 
 def local_terms(
@@ -30,8 +34,9 @@ def local_terms(
     """Return the terms of a score that are linear in eta, and their rounding errors, each of shape (P,).
 
     The terms are the penalty, the hybrid term and the arc weights. A likelihood score is a hybrid term with the factor
-    1, and its penalty. The terms of BDeu have no second code here; the exact checker has. Under leave-one-out scores the hybrid term is
-    sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with the prior's pseudo-counts instead of a.
+    1, and its penalty. The terms of BDeu have no second code here; the exact checker has. Under leave-one-out scores
+    the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with the prior's pseudo-counts
+    instead of a.
     """
     terms, sizes = np.zeros((2, candidates.n_sets))
     likelihood, penalty = LIKELIHOODS.get(score.name, (score.hybrid, score.penalty))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.verify.order import ListedSets
+from milpbn.certificate.verify.order import MemberSets
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
@@ -62,19 +62,19 @@ def prove(
     parent, _, of = candidates.arcs
     is_parent[of, parent] = True
     try:
-        tree = _Tree(SavedArrays(dict(arrays)), V, P, rules)
+        tree = _StepTree(SavedArrays(dict(arrays)), V, P, rules)
     except UnfitError as error:
         raise InputError(f"The certificate is damaged: {error}.") from None
-    everything = ListedSets(candidates.variable, is_parent)
+    everything = MemberSets(candidates.variable, is_parent)
     kept, raised = _searched(everything, terms, tree.searched)
     largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
     best = math.fsum(largest)
-    return _Check(tree, kept, largest[kept.variable] - raised, best, bound).run()
+    return _Walk(tree, kept, largest[kept.variable] - raised, best, bound).run()
 
 
 def _searched(
-    sets: ListedSets, terms: NDArray[np.float64], searched: NDArray[np.bool_]
-) -> tuple[ListedSets, NDArray[np.float64]]:
+    sets: MemberSets, terms: NDArray[np.float64], searched: NDArray[np.bool_]
+) -> tuple[MemberSets, NDArray[np.float64]]:
     """Return the sets of the search, and terms that are at least those of the sets that they stand for.
 
     A structure with a set that was not searched stays acyclic, and within the limits, if a subset takes its place.
@@ -90,13 +90,13 @@ def _searched(
             value = np.where(subset, terms[own, None], -np.inf)
             if not len(own) or not subset.any(axis=0).all():
                 raise InputError(
-                    "The certificate leaves out a parent set of which no subset was searched, so that it proves nothing."
+                    "The certificate leaves out a parent set of which no subset was searched, and so proves nothing."
                 )
             np.maximum.at(raised, own[value.argmax(axis=0)], terms[some])
-    return ListedSets(sets.variable[kept], sets.is_parent[kept]), raised[kept]
+    return MemberSets(sets.variable[kept], sets.is_parent[kept]), raised[kept]
 
 
-class _Row(NamedTuple):
+class _Inequality(NamedTuple):
     """An inequality sum_i a(i, S_i) <= right: its members, and the table of a if it is a block's (`_table`)."""
 
     kind: int
@@ -104,7 +104,7 @@ class _Row(NamedTuple):
     right: float
     table: NDArray[np.float64] | None = None
 
-    def terms(self, sets: ListedSets) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def terms(self, sets: MemberSets) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the sets with a term that is not 0, and these terms."""
         meets = sets.is_parent[:, self.members]
         if self.kind >= 0:
@@ -135,7 +135,7 @@ def _table(f: NDArray[np.int64]) -> NDArray[np.int64]:
     return table
 
 
-class _Tree:
+class _StepTree:
     """A certificate's arrays after checking: rows, decisions and steps. Raises UnfitError if they do not fit together.
 
     `children` has (kind, a, b, first, second) of every branched node, `steps` its steps in their order: numbers of
@@ -152,7 +152,7 @@ class _Tree:
         values = saved.array("row_values", np.int64, None)
         if len(values) and np.abs(values).max() > LARGEST_VALUE:
             raise UnfitError("a block has a value that is too large")
-        self.rows, used = list[_Row](), 0
+        self.rows, used = list[_Inequality](), 0
         for own, limit in zip(members, limits.tolist(), strict=True):
             inside = np.flatnonzero(own)
             size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
@@ -183,22 +183,22 @@ class _Tree:
                 raise UnfitError("it has an unknown decision")
 
 
-def _row(limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules) -> _Row:
+def _row(limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules) -> _Inequality:
     """Return an inequality that every structure obeys; raise UnfitError if it is another one."""
     n = len(members)
     if limit == CLUSTER and n:
-        return _Row(CLUSTER, members, n - 1.0)
+        return _Inequality(CLUSTER, members, n - 1.0)
     if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
         table = _table(values)
         shared = table[:, :1]  # what all parent sets of a member have, on both sides
         right = float(values[-1] - shared.sum())
-        return _Row(BLOCK, members, right, (table - shared).astype(np.float64))
+        return _Inequality(BLOCK, members, right, (table - shared).astype(np.float64))
     if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
-        return _Row(limit, members, float(limit))
+        return _Inequality(limit, members, float(limit))
     raise UnfitError("it builds on an inequality that not every structure obeys")
 
 
-class _Check:
+class _Walk:
     """The walk through a tree: every leaf has to have no parent sets left, or a bound on costs that suffices.
 
     `costs`, shape (K,), are those of the `sets`; `least` is the cost from which on a structure does not exceed the
@@ -206,14 +206,14 @@ class _Check:
     """
 
     def __init__(
-        self, tree: _Tree, sets: ListedSets, costs: NDArray[np.float64], best: float, bound: float
+        self, tree: _StepTree, sets: MemberSets, costs: NDArray[np.float64], best: float, bound: float
     ) -> None:
         self._tree, self._best, self._bound = tree, best, bound
         self._least = best - bound + 4 * U * (abs(best) + abs(bound))
         self._removed = 0
         self._take(sets, costs)
 
-    def _take(self, sets: ListedSets, costs: NDArray[np.float64]) -> None:
+    def _take(self, sets: MemberSets, costs: NDArray[np.float64]) -> None:
         self._sets, self._costs = sets, costs
         self._entries: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
         self._n_entries = 0
@@ -226,7 +226,7 @@ class _Check:
         reached, done = self._apply(0, allowed, before)
         # Few sets are left below the root.
         sets = self._sets
-        self._take(ListedSets(sets.variable[allowed], sets.is_parent[allowed]), self._costs[allowed])
+        self._take(MemberSets(sets.variable[allowed], sets.is_parent[allowed]), self._costs[allowed])
         stack = [(0, np.ones(len(self._costs), dtype=bool), before, reached, done)]
         while stack:
             node, allowed, before, reached, done = stack.pop()
@@ -259,9 +259,7 @@ class _Check:
         else:
             allowed &= (self._sets.variable != b) | (self._sets.is_parent[:, a] == first)
 
-    def _apply(
-        self, node: int, allowed: NDArray[np.bool_], before: NDArray[np.bool_]
-    ) -> tuple[float, bool]:
+    def _apply(self, node: int, allowed: NDArray[np.bool_], before: NDArray[np.bool_]) -> tuple[float, bool]:
         """Take the steps of a node; return its best bound on costs, and whether the node is proved."""
         reached = -np.inf
         for rows, multipliers in [(None, None), *self._tree.steps.get(node, ())]:
@@ -302,7 +300,9 @@ class _Check:
         left, variable = np.flatnonzero(allowed), self._sets.variable[allowed]
         least = np.minimum.reduceat(reduced[left], np.flatnonzero(np.diff(variable, prepend=-1)))
         cost = math.fsum(least) * (1 - error) - right * (1 + 4 * U)
-        with_set = cost + (reduced * (1 - error) - least[self._sets.variable] * (1 + error)) - error * abs(cost)
+        with_set = (
+            cost + (reduced * (1 - error) - least[self._sets.variable] * (1 + error)) - error * abs(cost)
+        )
         return cost, with_set
 
     def _terms(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class ListedSets:
+class MemberSets:
     """Parent sets, variable by variable.
 
     Attributes

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.multiplier_proof import MultiplierProof, Step
+from milpbn.certificate.multiplier_proof import MultiplierProof, ProofStep
 from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.clusters import Support, support_of
 from milpbn.engine.parent_sets.rows import PackedRows, Row, cheaper_sides, entries, lagrangian, pack
@@ -223,7 +223,7 @@ class RestrictedProgram:
         with_set = bound + (reduced * (1 - slack) - least[self.sets.child] * (1 + slack)) - slack * abs(bound)
         return Priced(float(bound), reduced, with_set)
 
-    def step(self, proof: MultiplierProof) -> Step:
+    def step(self, proof: MultiplierProof) -> ProofStep:
         """Return the multipliers as a step of a proof."""
         used = np.flatnonzero(self.multipliers)
         return proof.step((self.rows[r].key for r in used), self.multipliers[used])

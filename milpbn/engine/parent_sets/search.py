@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.multiplier_proof import Step
+from milpbn.certificate.multiplier_proof import ProofStep
 from milpbn.certificate.records import ARC, ORDER, Decision
 from milpbn.engine.parent_sets.clusters import Support, arc_weights
 from milpbn.engine.parent_sets.cutting import Cutting
@@ -52,7 +52,7 @@ class SearchNode:
         What comes before each variable.
     basis : tuple or None
         The basis of the parent's linear program, its rows and its columns.
-    number, step : int, Step or None
+    number, step : int, ProofStep or None
         If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
     """
 
@@ -62,7 +62,7 @@ class SearchNode:
     depth: int = 0
     basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
     number: int = 0
-    step: Step | None = field(default=None, repr=False)
+    step: ProofStep | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ class Start:
     """What an engine starts from: the incumbent or the user's own start, the root bound, and an earlier search.
 
     The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
-    engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave. An engine
-    that does not continue from the root records in `proof`, if a certificate is wanted.
+    engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave. If a
+    certificate is wanted, an engine that does not continue from the root records in `proof`.
     """
 
     structure: Structure | None = None

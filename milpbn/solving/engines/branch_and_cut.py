@@ -32,9 +32,7 @@ class BranchAndCutEngine(Engine):
 
     name = "branch-and-cut"
     source = "branch and cut"
-    capabilities = Capabilities(
-        local_only=True, certificate=True, milp=False, own_bounds=True, threads=False
-    )
+    capabilities = Capabilities(local_only=True, certificate=True, milp=False, own_bounds=True, threads=False)
 
     def version(self) -> str:
         """Return the project's own version."""

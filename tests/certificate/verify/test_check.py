@@ -434,7 +434,7 @@ def test_false_claims_are_refused(case, tmp_path):
         "no structure",
     )
     refused(path, replace(result, score=Score(p=0.95)), data, "choice of score")
-    refused(path, replace(result, score=Score(name="ll")), data, "no certificates for the score ll")
+    refused(path, replace(result, score=Score(name="aicc")), data, "no certificates for the score aicc")
     refused(path, replace(result, constraints=RULES[1]), data, "choice of constraints")
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:

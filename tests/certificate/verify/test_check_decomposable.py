@@ -71,4 +71,3 @@ def test_what_has_no_certificate_is_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             solve(data, Score(name="mdl"), certificate=tmp_path / "proof.npz", verbose=False, **options)
-

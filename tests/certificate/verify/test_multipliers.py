@@ -108,7 +108,9 @@ def verify_exactly(problem, arrays, bound):
 
 def accepted(check, problem, arrays, bound):
     """Whether a checker accepts a proof. The exact one turns these errors into a refusal."""
-    exact = (KeyError, IndexError, TypeError, AttributeError, ArithmeticError) if check is verify_exactly else ()
+    exact = (
+        (KeyError, IndexError, TypeError, AttributeError, ArithmeticError) if check is verify_exactly else ()
+    )
     try:
         check(problem, arrays, bound)
     except (ValueError, *exact):

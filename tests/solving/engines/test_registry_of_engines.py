@@ -34,7 +34,7 @@ ASKED = {
     "acyclicity": ({"acyclicity": "cluster"}, "milp", "no use for --acyclicity cluster"),
     "log": ({"log": "solver.log"}, "milp", "no use for --log"),
     "n_best": ({"n_best": 3}, "n_best", "3 best structures come with the backend native"),
-    "certificate": ({"certificate": "c.npz"}, "certificate", "A certificate comes with the backend native"),
+    "certificate": ({"certificate": "c.npz"}, "certificate", "A certificate comes with the backends native"),
 }
 
 

@@ -63,7 +63,10 @@ def test_false_claims_are_refused(changes, words, run, tmp_path):
     (tmp_path / "forged.json").write_text(json.dumps(values))
     header, arrays = read_certificate(certificate)
     write_certificate(tmp_path / "forged.npz", header | changes, arrays)
-    for given in ((tmp_path / "forged.json", scores, "--certificate", certificate), (tmp_path / "forged.npz", scores)):
+    for given in (
+        (tmp_path / "forged.json", scores, "--certificate", certificate),
+        (tmp_path / "forged.npz", scores),
+    ):
         done = command("verify", *given)
         assert done.code == 2
         assert not done.escaped
