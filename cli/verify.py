@@ -44,7 +44,8 @@ UNCHECKED = (
     ),
     flag(
         "--exact",
-        "Check the certificate a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
+        "Check the certificate a second time, in exact arithmetic (scores with margins: up to 12 features); needs "
+        "milpbn[exact].",
     ),
     MEMORY_LIMIT,
 )
@@ -56,8 +57,8 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
     bound for every leaf of the search tree, whether the structure is optimal, and the arcs that are in every optimum
     or in none. The rest of RESULT, for instance its trace, must not contradict this. What only the run itself can
     know, such as its seconds, is not checked. RESULT may also be the certificate, which holds structure and bound
-    itself. Give the same options of the table as in the run. The exit code is 0 if every claim holds; else it is 2,
-    and a sentence says which claim does not.
+    itself. DATA may also be a file of local scores (.jkl). Give the same options of the table as in the run. The exit
+    code is 0 if every claim holds; else it is 2, and a sentence says which claim does not.
 
     With --exact, a second and much smaller program checks everything again in exact arithmetic. It rounds logarithms
     only, always to the safe side. It takes minutes where the first check takes a second.
@@ -100,6 +101,7 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
     """Check a result over local scores, None for the claims of its certificate, and say what was proved."""
     from milpbn.certificate.verify.local import verify_local
     from milpbn.milp.files.jkl_file import read_jkl
+    from milpbn.util.extras import import_extra
 
     beside = [
         spelling for name, spelling in typed().items() if name not in ("certificate", "exact", "memory_limit")
@@ -111,6 +113,7 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
     given = values, certificate, local.candidates, local.scores, local.sha256
     say(describe(verify_local(*given), None))
     if exact:
+        import_extra("mpmath", "exact", "--exact")
         from milpbn.certificate.exact.local import check_local
 
         say(_exactly(lambda: check_local(*given)))

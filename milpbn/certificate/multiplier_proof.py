@@ -90,12 +90,6 @@ class MultiplierProof:
             self.fixings.setdefault(node, []).append(step)
             self.nbytes += step.nbytes
 
-    def replace(self, node: int, steps: list[ProofStep]) -> None:
-        """Let these steps take the place of those that have removed parent sets from a node."""
-        with self._lock:
-            self.nbytes += sum(s.nbytes for s in steps) - sum(s.nbytes for s in self.fixings.get(node, ()))
-            self.fixings[node] = steps
-
     def bound(self, node: int, step: ProofStep) -> None:
         """Record the step with the best bound of a node so far."""
         with self._lock:

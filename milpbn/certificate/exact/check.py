@@ -3,7 +3,8 @@
 It shares only the reader of the file, which unpacks arrays, with the rest of the project. Counts, weights and dual
 weights are exact rational numbers, logarithms are intervals that are rounded outwards, and all other arithmetic has no
 rounding. Numbers in parentheses are equations of Peharz and Pernkopf (2012). Read `arithmetic`, `problem` and `tree`
-beside this module; there is nothing else.
+beside this module; there is nothing else. Scores without margins, sums of `local_terms`, have another kind of proof:
+then read `multipliers` instead of `tree`.
 
 What is proved. A structure gives every variable i one of its candidate parent sets, without a cycle; eta is the
 indicator of these choices, (4)-(7). With the coefficients alpha_{m,c} of sample m and competing class c, (12), or the

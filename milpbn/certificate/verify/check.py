@@ -13,6 +13,7 @@ with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure o
 sum_r mu_r (a_r @ eta - b_r) is never negative. If a result lists the K best structures, fixings remove only what scores
 less than the last of them, and the bound on all others is that of the leaves which hold anything but one listed
 structure (`milpbn.certificate.verify.alternatives`). Every file that is accepted here therefore proves its bound.
+Decomposable scores have proofs of another kind (`milpbn.certificate.verify.multipliers`).
 Rounding is on the safe side: see `milpbn.problem.rounding` and `milpbn.certificate.verify.maxima.branching_bound`.
 """
 
@@ -41,9 +42,9 @@ from milpbn.certificate.verify.claim import (
     score_of_structure,
     searched_sets,
 )
-from milpbn.certificate.verify.decomposable import prove_decomposable
 from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
+from milpbn.certificate.verify.multipliers import prove_decomposable
 from milpbn.certificate.verify.space import EDGE, FORESTS, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
 from milpbn.claims.result import Gap, Result

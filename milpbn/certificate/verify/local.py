@@ -30,37 +30,22 @@ def verify_local(
     scores: NDArray[np.float64],
     sha256: str,
 ) -> Verification:
-    """Check that a certificate proves the claims of a result over local scores.
+    """Check that a certificate proves the claims of a result over local scores, or those of its own header (None).
 
-    Parameters
-    ----------
-    result : mapping or None
-        Contents of the file that ``--output`` wrote; None checks the claims in the certificate's own header.
-    certificate : path
-        File that the option ``certificate`` of the same run wrote.
-    candidates : Candidates
-        The parent sets of the file of local scores.
-    scores : float64 array, shape (P,)
-        Their scores.
-    sha256 : str
-        Hash of both.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read, or a claim is not proved; the message is one sentence.
+    `scores`, shape (P,), are those of the candidates in the file of local scores, `sha256` is the hash of both. Raises
+    InputError if a file cannot be read, or a claim is not proved; the message is one sentence.
     """
     began = time.monotonic()
     header, arrays = load_proof(certificate)
-    claim = read_local(header if result is None else result, is_header=result is None)
-    if claim.sha256 != sha256 or (claim.variables, claim.parent_sets) != (
-        candidates.n_variables,
-        candidates.n_sets,
-    ):
+    what = "The certificate" if result is None else "The result"
+    # A header has no times.
+    values = {**header, "seconds": {"total": 0.0}, "trace": []} if result is None else result
+    claim = LocalResult.from_dict(values, what)
+    if claim.structure is None or claim.objective is None or claim.bound is None:
+        raise InputError(f"{what} holds no structure or no bound, so that there is nothing to verify.")
+    sizes = candidates.n_variables, candidates.n_sets
+    if claim.sha256 != sha256 or (claim.variables, claim.parent_sets) != sizes:
         raise InputError("The result is of other local scores than these; give the file of that run.")
-    assert claim.structure is not None
-    assert claim.objective is not None
-    assert claim.bound is not None
     if sorted(claim.structure.names) != sorted(candidates.names):
         raise InputError("The result's structure has other variables than the local scores.")
     choice = candidates.choice(Structure.from_mapping(candidates.names, claim.structure.to_mapping()))
@@ -83,16 +68,3 @@ def verify_local(
     return Verification(
         objective, claim.bound, found.nodes, found.leaves, found.removed, 0, 0, time.monotonic() - began
     )
-
-
-def read_local(values: Mapping[str, Any], *, is_header: bool) -> LocalResult:
-    """Read the claims of a result over local scores, or of a certificate's header.
-
-    Raises InputError if values contradict themselves, or hold no structure or no bound.
-    """
-    what = "The certificate" if is_header else "The result"
-    unstated = {"seconds": {"total": 0.0}, "trace": []} if is_header else {}
-    claim = LocalResult.from_dict({**values, **unstated}, what)
-    if claim.structure is None or claim.bound is None:
-        raise InputError(f"{what} holds no structure or no bound, so that there is nothing to verify.")
-    return claim

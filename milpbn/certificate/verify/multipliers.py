@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.verify.claim import Claim
+from milpbn.certificate.verify.duals import local_terms
 from milpbn.certificate.verify.order import MemberSets
+from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.rounding import EPS
+from milpbn.problem.rounding import EPS, score_error
 from milpbn.util.memory import require_memory
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
@@ -35,6 +38,7 @@ MOST_ENTRIES = 20_000_000
 #: Sets without a subset are looked for in so many sets at once.
 AT_ONCE = 1000
 U = EPS / 2
+_NONE = np.zeros(0, dtype=np.int32)
 
 
 class ProvedSets(NamedTuple):
@@ -70,6 +74,25 @@ def prove(
     largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
     best = math.fsum(largest)
     return _Walk(tree, kept, largest[kept.variable] - raised, best, bound).run()
+
+
+def prove_decomposable(
+    claim: Claim, data: Dataset, candidates: Candidates, rules: Rules, arrays: Mapping[str, NDArray[Any]]
+) -> tuple[ProvedSets, float]:
+    """Check the bound that a result claims; return what the proof holds, and the largest error of a structure's score.
+
+    Raises InputError if the bound is not proved, or the result has lists that such a proof is not about.
+    """
+    score, result = claim.result.score, claim.result
+    if result.alternatives is not None or result.proved is not None:
+        raise InputError(
+            f"A certificate of the score {score.name} proves nothing about the arcs of all optima and other best "
+            "structures, which the result lists."
+        )
+    terms, errors = local_terms(data, candidates, score, rules)
+    upper = terms + errors
+    found = prove(candidates, upper + EPS * np.abs(upper), rules, arrays, claim.bound)
+    return found, score_error(data, score.prior, 0.0, errors, candidates.offsets)
 
 
 def _searched(
@@ -262,10 +285,10 @@ class _Walk:
     def _apply(self, node: int, allowed: NDArray[np.bool_], before: NDArray[np.bool_]) -> tuple[float, bool]:
         """Take the steps of a node; return its best bound on costs, and whether the node is proved."""
         reached = -np.inf
-        for rows, multipliers in [(None, None), *self._tree.steps.get(node, ())]:
+        for step in [(_NONE, np.zeros(0)), *self._tree.steps.get(node, ())]:
             if before.diagonal().any() or not self._sets.close(allowed, before):
                 return reached, True
-            cost, with_set = self._bounds(allowed, rows, multipliers)
+            cost, with_set = self._bounds(allowed, *step)
             reached = max(reached, cost)
             if cost >= self._least:
                 return reached, True
@@ -275,34 +298,22 @@ class _Walk:
         return reached, not self._sets.close(allowed, before)
 
     def _bounds(
-        self,
-        allowed: NDArray[np.bool_],
-        rows: NDArray[np.int32] | None,
-        multipliers: NDArray[np.float64] | None,
+        self, allowed: NDArray[np.bool_], rows: NDArray[np.int32], multipliers: NDArray[np.float64]
     ) -> tuple[float, NDArray[np.float64]]:
         """Return a lower bound on the costs of allowed structures, and on those with each set, shape (K,).
 
         Every reduced cost is a sum of at most k + 1 terms, k the number of rows, each with an error of at most 2 U.
         """
-        reduced, k, right = self._costs.copy(), 0, 0.0
-        if rows is not None and multipliers is not None:
-            k = len(rows)
-            pieces = [self._terms(r) for r in rows.tolist()]
-            if pieces:
-                places = np.concatenate([own for own, _ in pieces])
-                weights = np.concatenate(
-                    [y * a for y, (_, a) in zip(multipliers.tolist(), pieces, strict=True)]
-                )
-                reduced += np.bincount(places, weights, len(reduced))
-            sides = [self._tree.rows[r].right for r in rows.tolist()]
-            right = math.fsum(y * b for y, b in zip(multipliers.tolist(), sides, strict=True))
-        error = (k + 6) * U
-        left, variable = np.flatnonzero(allowed), self._sets.variable[allowed]
-        least = np.minimum.reduceat(reduced[left], np.flatnonzero(np.diff(variable, prepend=-1)))
+        own = [self._terms(r) for r in rows.tolist()]
+        places = np.concatenate([_NONE, *(sets for sets, _ in own)])
+        weights = np.concatenate([[], *(y * a for y, (_, a) in zip(multipliers, own, strict=True))])
+        reduced = self._costs + np.bincount(places, weights, len(self._costs))
+        right = math.fsum(y * self._tree.rows[r].right for r, y in zip(rows, multipliers, strict=True))
+        error = (len(rows) + 6) * U
+        variable = self._sets.variable
+        least = np.minimum.reduceat(reduced[allowed], np.flatnonzero(np.diff(variable[allowed], prepend=-1)))
         cost = math.fsum(least) * (1 - error) - right * (1 + 4 * U)
-        with_set = (
-            cost + (reduced * (1 - error) - least[self._sets.variable] * (1 + error)) - error * abs(cost)
-        )
+        with_set = cost + (reduced * (1 - error) - least[variable] * (1 + error)) - error * abs(cost)
         return cost, with_set
 
     def _terms(self, r: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

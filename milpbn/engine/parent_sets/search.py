@@ -75,7 +75,7 @@ class ArcDecision:
 
 
 #: A decision and its two children, None for one without structures.
-_Pair = tuple[ArcDecision, list[SearchNode | None]]
+_Decided = tuple[ArcDecision, list[SearchNode | None]]
 
 
 class Search:
@@ -107,15 +107,15 @@ class Search:
         self._open: list[tuple[float, int, SearchNode]] = []
         self._current: SearchNode | None = None
         self._count = 0
-        #: The smallest bound of a node that is closed: pruned, or given up because no linear program was solved.
-        self._closed = np.inf
+        #: The smallest bound of a node that was closed with structures in it.
+        self._left = np.inf
 
     @property
     def bound(self) -> float:
         """A lower bound on all costs below that of the best structure."""
         bounds = [node.bound for node in (self._current,) if node is not None]
         bounds += [self._open[0][0]] if self._open else []
-        return min([self.cutting.cost, self._closed, *bounds])
+        return min([self.cutting.cost, self._left, *bounds])
 
     def run(self) -> None:
         """Search until no node is open, or until the budget is used up."""
@@ -135,9 +135,9 @@ class Search:
             node = self._current
             assert node is not None
             self.nodes += 1
-            open_still = self._bounded(node)
-            self._note(node)
-            self._current = self._branch(node) if open_still else self._close(node)
+            is_open = self._bounded(node)
+            self._record_bound(node)
+            self._current = self._branch(node) if is_open else None
             self._told(self.bound, self.nodes)
 
     def _add_remaining(self) -> None:
@@ -150,19 +150,18 @@ class Search:
             rest = rest[np.argsort(excess, kind="stable")[:SOME_COLUMNS]]
         relaxation.add_columns(rest)
 
-    def _close(self, node: SearchNode) -> None:
-        """Take the bound of a node whose structures are not searched any further."""
-        self._closed = min(self._closed, node.bound)
-
     def _pruned(self, bound: float) -> bool:
-        return bound >= self.cutting.cost - self._tolerance()
+        """Return whether a node with this bound is closed."""
+        if bound < self.cutting.cost - self._tolerance():
+            return False
+        self._left = min(self._left, bound)
+        return True
 
     def _take(self) -> bool:
         """Go on with the open node of the smallest bound; return whether there is one."""
         while self._open:
             bound, _, node = heapq.heappop(self._open)
             if self._pruned(bound):
-                self._close(node)
                 self._open.clear()
                 return False
             self._current = node
@@ -175,10 +174,7 @@ class Search:
         return np.unpackbits(node.allowed, count=self.sets.n_sets).astype(bool) & self.cutting.allowed
 
     def _bounded(self, node: SearchNode) -> bool:
-        """Bound a node by rounds of columns and rows; return whether it has to be branched on.
-
-        The bound of a node without structures is inf.
-        """
+        """Bound a node by rounds of columns and rows; return whether it has to be branched on."""
         cutting, relaxation = self.cutting, self.relaxation
         allowed = self._allowed(node)
         last, turn = node.bound, 0
@@ -188,6 +184,7 @@ class Search:
                 node.allowed = np.packbits(allowed)
                 return True
             if not relaxation.solve() and not relaxation.recover():
+                self._left = min(self._left, node.bound)
                 return False
             priced = relaxation.price(allowed)
             self._improve(node, priced.bound)
@@ -195,10 +192,10 @@ class Search:
                 return False
             gone = allowed & cutting.useless(priced)
             if gone.any():
-                self._fix(node)
+                if cutting.proof is not None:
+                    cutting.proof.fix(node.number, relaxation.step(cutting.proof))
                 allowed &= ~gone
                 if not propagate(self.sets, allowed, node.before):
-                    node.bound = np.inf
                     return False
             columns = relaxation.missing(allowed, priced.reduced, MOST_COLUMNS)
             if len(columns):
@@ -215,6 +212,8 @@ class Search:
                 elif relaxation.add_rows([row]):
                     cutting.pool.add([row])
                     continue
+                if not self._pruned(node.bound):
+                    self._left = min(self._left, node.bound)
                 return False
             if self.nodes % 10 == 1 and turn == 0:
                 cutting.improve(point)
@@ -269,10 +268,11 @@ class Search:
         relaxation, cutting = self.relaxation, self.cutting
         relaxation.allow(self._allowed(node))
         if not relaxation.solve():
-            return self._close(node)
+            self._left = min(self._left, node.bound)
+            return None
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
-        best: tuple[float, list[tuple[float, SearchNode]], _Pair] | None = None
+        best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
         for decision in self._candidates(relaxation.support()):
             children: list[tuple[float, SearchNode]] = []
             gains = []
@@ -291,8 +291,9 @@ class Search:
                 break
         relaxation.restore(*basis)
         if best is None:
-            return self._close(node)
-        self._record(node, *best[2])
+            self._left = min(self._left, node.bound)
+            return None
+        self._record_decision(node, *best[2])
         children = sorted(best[1], key=lambda child: child[0])
         for _, other in children[1:]:
             other.basis = basis
@@ -320,26 +321,20 @@ class Search:
             if self.cutting.proof is not None:
                 node.step = self.relaxation.step(self.cutting.proof)
 
-    def _note(self, node: SearchNode) -> None:
+    def _record_bound(self, node: SearchNode) -> None:
         """Record the multipliers of a node's bound, if it has better ones than before."""
         if self.cutting.proof is not None and node.step is not None:
             self.cutting.proof.bound(node.number, node.step)
             node.step = None
 
-    def _fix(self, node: SearchNode) -> None:
-        """Record that the multipliers remove parent sets from a node."""
-        if self.cutting.proof is not None:
-            self.cutting.proof.fix(node.number, self.relaxation.step(self.cutting.proof))
-
-    def _record(self, node: SearchNode, decision: ArcDecision, both: list[SearchNode | None]) -> None:
-        """Record a decision; the bounds of children that are closed by it count."""
-        for child in both:
-            if child is not None and self._pruned(child.bound):
-                self._close(child)
-        proof = self.cutting.proof
-        if proof is not None:
-            what = Decision(ORDER if decision.order else ARC, decision.j, decision.i)
-            for child, number in zip(both, proof.branch(node.number, what), strict=True):
-                if child is not None:
-                    child.number = number
-                    self._note(child)
+    def _record_decision(
+        self, node: SearchNode, decision: ArcDecision, both: list[SearchNode | None]
+    ) -> None:
+        """Record a decision, and the bounds of both children."""
+        if self.cutting.proof is None:
+            return
+        what = Decision(ORDER if decision.order else ARC, decision.j, decision.i)
+        for child, number in zip(both, self.cutting.proof.branch(node.number, what), strict=True):
+            if child is not None:
+                child.number = number
+                self._record_bound(child)
