@@ -173,7 +173,7 @@ class _StepTree:
         limits = saved.array("row_limit", np.int64, None)
         members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
         values = saved.array("row_values", np.int64, None)
-        if len(values) and np.abs(values).max() > LARGEST_VALUE:
+        if not ((values >= -LARGEST_VALUE) & (values <= LARGEST_VALUE)).all():  # sums stay exact
             raise UnfitError("a block has a value that is too large")
         self.rows, used = list[_Inequality](), 0
         for own, limit in zip(members, limits.tolist(), strict=True):

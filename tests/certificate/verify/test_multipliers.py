@@ -201,6 +201,7 @@ def test_every_kind_of_entry_matters():
         "the block is smaller": changed(arrays, "row_members", (0, 0), False),
         "the function is smaller": changed(arrays, "row_values", 7, 1),
         "the function does not begin at 0": changed(arrays, "row_values", 0, -1),
+        "a value of the function is too small for its type": changed(arrays, "row_values", 7, -(2**63)),
         "the limit is smaller than that of the problem": changed(arrays, "row_limit", 2, 0),
         "a limit has two parents": changed(arrays, "row_members", (2, 1), True),
         "a multiplier is smaller": changed(arrays, "multiplier", 0, 0.5),
