@@ -171,7 +171,7 @@ def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof, tmp_path)
         (["--p", "2"], "p must lie"),
         (["--time-limit", "0"], "time limit"),
         (["--threads", "0"], "threads"),
-        (["--score", "mdl", "--certificate", tmp_path / "c.npz"], "sm, sbm, cll"),
+        (["--score", "mdl", "--certificate", tmp_path / "c.npz"], "comes with a whole search"),
         (["--output", proof / "toy.csv"], "overwrite"),
     ):
         assert words in refused("bound", proof / "toy.csv", "-q", *arguments).stderr

@@ -73,9 +73,9 @@ def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], searched: list[
     own: Own = [{s: term for i, s, term in kept if i == v} for v in range(V)]
     first = [list(sets) for sets in own]
     for i, s, term in (g for g, flag in zip(grains, flags, strict=True) if not flag):
-        inside = next((t for t in first[i] if t & ~s == 0), None)
-        need(inside is not None, "The certificate leaves out a parent set of which no subset was searched.")
-        own[i][inside] = max(own[i][inside], term)
+        inside = [t for t in first[i] if t & ~s == 0][:1]  # the one with the largest term
+        need(len(inside) == 1, "The certificate leaves out a parent set of which no subset was searched.")
+        own[i][inside[0]] = max(own[i][inside[0]], term)
     return own
 
 

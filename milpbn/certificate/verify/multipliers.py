@@ -262,9 +262,10 @@ class _Walk:
                         f"{self._bound!r} as the result claims."
                     )
                 continue
-            for child, first in zip(branch[3:], (True, False), strict=True):
+            kind, a, b, *children = branch
+            for child, first in zip(children, (True, False), strict=True):
                 own, order = allowed.copy(), before.copy()
-                self._decide(own, order, *branch[:3], first)
+                self._decide(own, order, kind, a, b, first)
                 found, closed = self._apply(child, own, order)
                 stack.append((child, own, order, max(reached, found), closed))
         return ProvedSets(2 * len(tree.children) + 1, leaves, self._removed)
