@@ -118,10 +118,6 @@ EXTREMES: dict[str, tuple[float, float]] = {
     "multipliers.rows_at_a_time": (1, 10**9),
     "multipliers.trials": (2, 100),
     "multipliers.least_fall": (0.0, 1e-4),
-    "multipliers.columns": (1, 1000),
-    "multipliers.rounds": (2, 1000),
-    "multipliers.separation_nodes": (10, 10**4),
-    "multipliers.rounding": (0.0, 1e-5),
     "oracle.most_forced": (0, 2**62),
     "climb.least_gain": (1e-12, 1e-5),
 }

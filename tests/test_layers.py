@@ -53,11 +53,11 @@ ENGINE_LAYERS = (
     "step_tuning",
     "tuning",
     "relaxation",
+    "parent_sets",
     "dual",
     "pool",
     "optima",
     "reduction",
-    "parent_sets",
     "root",
     "tree",
 )

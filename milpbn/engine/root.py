@@ -114,6 +114,8 @@ class Root:
         #: Inequalities that every structure satisfies, and their multipliers.
         self.rows: Inequalities = child_limits(problem.candidates, problem.rules)
         self.multipliers = np.zeros(len(self.rows.limit))
+        #: The last solution of the linear program: vertices and shares.
+        self._solution: tuple[NDArray[np.int64], NDArray[np.float64]] | None = None
         self.subproblem: Subproblem = self._current_subproblem()
         work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, TUNING.root.slice_work // max(1, work)))
@@ -161,6 +163,7 @@ class Root:
         With `reduce`, parent sets are fixed to 0 by their reduced costs. The budget is asked between slices of steps.
         """
         while True:
+            last = self.bound
             best = self._steps(best, events, max_steps)
             if not np.isfinite(self.point.state.bound):
                 return best
@@ -170,12 +173,18 @@ class Root:
             if events.budget.over() or self.steps >= max_steps or self._proved(self.value(best)):
                 return best
             fewer = self.allowed.sum() <= (1 - TUNING.root.repeat) * before
-            if not self._give_multipliers(best, events) and not fewer:
+            if not self._give_multipliers(best, events, last) and not fewer:
                 return best
-            n = int(self.point.state.vertices)
-            self._place(
-                self.point.vertices[:n].copy(), self.point.shares[:n].copy(), self.point.state.temperature
-            )
+            self._place(*self._convex_combination(), self.point.state.temperature)
+
+    def _convex_combination(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the vertices and shares from which steps go on: those of the linear program, or else of the point."""
+        if self._solution is not None:
+            vertices, shares = self._solution
+            most = np.argsort(-shares, kind="stable")[: len(self.point.shares)]
+            return vertices[most], shares[most]
+        n = int(self.point.state.vertices)
+        return self.point.vertices[:n].copy(), self.point.shares[:n].copy()
 
     def _steps(self, best: Structure, events: Events, max_steps: int) -> Structure:
         """Take steps until they gain little; return the incumbent."""
@@ -229,8 +238,11 @@ class Root:
         self.allowed = self.allowed & ~gone
         self.subproblem = self._current_subproblem()
 
-    def _give_multipliers(self, best: Structure, events: Events) -> bool:
-        """Find multipliers for the gradient of the best bound; return whether the bound fell by a worthwhile amount."""
+    def _give_multipliers(self, best: Structure, events: Events, last: float) -> bool:
+        """Find multipliers for the gradient of the best bound.
+
+        Return whether the bound has fallen by a worthwhile amount since the `last` multipliers, inf if there are none.
+        """
         oracle, point = self.model.oracle, self.point
         if oracle.kind != RELAXED_ORACLE and not len(self.rows.limit):
             return False
@@ -238,16 +250,20 @@ class Root:
         if choice is None:
             return False
         weights = point.gradient - (self.subproblem.linear - self.model.linear)
-        old, before, point_bound = self.multipliers, self.bound, float(point.state.bound)
-        self.rows, multipliers = best_multipliers(
+        old, point_bound = self.multipliers, float(point.state.bound)
+        before = last if last < np.inf else self.bound
+        solved = best_multipliers(
             oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.budget
         )
+        self.rows = solved.rows
         if self.proof is not None:
             self.proof.rows = self.rows
-        self._use(multipliers)
+        self._use(solved.values)
         if point.state.bound > point_bound:
             # The linear program was stopped before its optimum, and the old multipliers are better.
-            self._use(np.pad(old, (0, len(multipliers) - len(old))))
+            self._use(np.pad(old, (0, len(solved.values) - len(old))))
+        if oracle.kind == RELAXED_ORACLE and len(solved.shares):
+            self._solution = solved.vertices, solved.shares
         self._note(events)
         return before - self.bound > TUNING.root.worthwhile * (before - self.value(best))
 

@@ -8,7 +8,6 @@ from milpbn.util.parameters import parameter
 
 _WARMER = '"A node starts warmer than its parent ended, and cools by Newton\'s success."'
 _NEWTON = '"Newton steps over parent sets."'
-_MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
 
 @dataclass(frozen=True)
@@ -145,21 +144,4 @@ class MultiplierTuning:
     )
     least_fall: float = parameter(
         1e-9, "share of the bound", "A smaller fall of the bound is not worth another trial (compiled)."
-    )
-    columns: int = parameter(
-        10,
-        "columns of each variable",
-        "The linear program starts with this number, and adds this number at a time.",
-    )
-    rounds: int = parameter(60, "solutions", "The linear program is solved at most this number of times.")
-    most_clusters: int = parameter(
-        500, "rows", "The linear program gets at most this number of cluster rows.", _MULTIPLIERS
-    )
-    separation_nodes: int = parameter(
-        100,
-        "nodes",
-        "The search for a violated row has this node limit. It has no time limit, so that bounds are reproducible.",
-    )
-    rounding: float = parameter(
-        1e-9, "share of the largest weight", "Smaller reduced costs count as 0 in the linear program."
     )

@@ -1,29 +1,52 @@
-"""The multipliers of the inequalities, by a linear program with cutting planes and columns on demand.
+"""The multipliers of the inequalities, by the linear program over parent sets with cutting planes.
 
 Given weights w, the multipliers should minimise the maximum of w @ eta over the oracle's relaxation of the structures.
 The minimum is the maximum of w @ eta over the linear relaxation with the inequalities, and the multipliers are the dual
-values of these rows. Violated cluster rows are added in rounds (Cussens 2011), and columns by their reduced costs. Any
-multipliers give a valid bound, so both searches may stop early.
+values of these rows. A sum of weights is a decomposable score, so the rounds of `milpbn.engine.parent_sets.cutting`
+solve this linear program. Any multipliers give a valid bound, so the rounds may stop early.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
-from milpbn.certificate.records import CLUSTER, Inequalities
-from milpbn.engine.dual.inequalities import add_row, inequalities_of, side
+from milpbn.certificate import records
+from milpbn.certificate.records import Inequalities
+from milpbn.engine.dual.inequalities import inequalities_of
+from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
+from milpbn.engine.parent_sets.clusters import Support
+from milpbn.engine.parent_sets.cutting import Cutting
+from milpbn.engine.parent_sets.rows import CLUSTER, LIMIT, Row
+from milpbn.engine.parent_sets.sets import list_sets, selected
 from milpbn.engine.relaxation.oracle import RELAXED, Oracle
-from milpbn.engine.tuning import TUNING
-from milpbn.milp.clusters import fractional_clusters
 from milpbn.problem.candidates import Candidates
 from milpbn.util.budget import Budget
 
-_TUNED = TUNING.multipliers
+#: A bound that is closer to the incumbent's weight is as good; a share of the largest weight.
+ROUNDING = 1e-9
+
+
+class Multipliers(NamedTuple):
+    """Multipliers of inequalities, and the solution of the linear program that has them as dual values.
+
+    Attributes
+    ----------
+    rows : Inequalities
+        The R inequalities.
+    values : float64 array, shape (R,)
+        Their multipliers, at least 0.
+    vertices, shares : int64 and float64 arrays, shapes (k, V) and (k,)
+        The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if there is none.
+    """
+
+    rows: Inequalities
+    values: NDArray[np.float64]
+    vertices: NDArray[np.int64]
+    shares: NDArray[np.float64]
 
 
 def best_multipliers(
@@ -34,8 +57,8 @@ def best_multipliers(
     allowed: NDArray[np.bool_],
     incumbent: NDArray[np.int64],
     budget: Budget,
-) -> tuple[Inequalities, NDArray[np.float64]]:
-    """Return the rows and multipliers that give the best bound for some weights; the multipliers have shape (R,).
+) -> Multipliers:
+    """Return the rows and multipliers that give the best bound for some weights.
 
     Parameters
     ----------
@@ -46,95 +69,51 @@ def best_multipliers(
     allowed : bool array, shape (P,)
         Parent sets that may be chosen.
     incumbent : int64 array, shape (V,)
-        The parent sets of a structure that obeys the rows. They make the linear program feasible.
+        The parent sets of a structure that obeys the rows. The rounds end when they cannot bring the bound below it.
     budget : Budget
         Asked between solutions of the linear program.
     """
-    V, P = candidates.n_variables, candidates.n_sets
-    owner = np.asarray(candidates.variable, dtype=np.int64)
-    masked = np.where(allowed, weights, -np.inf)
-    chosen = np.zeros(P, dtype=bool)
-    chosen[incumbent] = True
-    _take_best(masked, candidates, chosen)
-    most_rows = len(rows.limit) + _TUNED.most_clusters
-    matrix = _matrix(oracle, rows)
-    multipliers = np.zeros(len(rows.limit))
-    tolerance = _TUNED.rounding * float(np.abs(weights[allowed]).max(initial=1.0))
-    for _ in range(_TUNED.rounds):
-        if budget.over():
-            break
-        columns = np.flatnonzero(chosen)
-        solved = _solved(weights[columns], owner[columns], matrix[:, columns], rows)
-        if solved.x is None:
-            break
-        multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(rows.limit) else np.zeros(0)
-        reduced = masked + matrix.T @ multipliers + solved.eqlin.marginals[owner]
-        reduced[chosen] = -np.inf
-        missing = reduced > tolerance
-        if missing.any():
-            _take_best(np.where(missing, reduced, -np.inf), candidates, chosen)
-        eta = np.zeros(P)
-        eta[columns] = solved.x
-        seen = {frozenset(np.flatnonzero(r).tolist()) for r in rows.members[rows.limit == CLUSTER]}
-        new = [
-            s for s in fractional_clusters(candidates, eta, nodes=_TUNED.separation_nodes) if s not in seen
-        ]
-        new = new[: most_rows - len(rows.limit)]
-        if not new and not missing.any():
-            break
-        if new:
-            more = inequalities_of(new, [CLUSTER] * len(new), V)
-            matrix = sp.csr_array(sp.vstack([matrix, _matrix(oracle, more)], format="csr"))
-            rows = Inequalities(*(np.concatenate(both) for both in zip(rows, more, strict=True)))
-    out = np.zeros(len(rows.limit))
-    out[: len(multipliers)] = multipliers
-    if oracle.kind == RELAXED:
-        return rows, out
-    # The oracle enforces acyclicity exactly, so cluster rows cannot improve its bound.
-    limits = rows.limit != CLUSTER
-    return Inequalities(rows.members[limits], rows.limit[limits]), out[limits]
+    found = np.zeros(len(rows.limit))
+    listed = list_sets(candidates, np.where(allowed, weights, -np.inf))
+    usable = np.isfinite(listed.sets.costs)
+    sets, in_eta = selected(listed.sets, usable), listed.in_eta[usable]
+    known = {_row(members, limit): r for r, (members, limit) in enumerate(zip(*rows, strict=True))}
+    limits = [row for row in known if row.kind == LIMIT]
+    climber = OrderClimber(sets, 0)
+    climber.start(greedy_order(sets, np.ones(sets.n_sets)))
+    cutting = Cutting(sets, climber, limits, lambda _: not limits, math.inf, budget)
+    cutting.cost = min(cutting.cost, listed.best - float(weights[incumbent].sum()))
+    if not cutting.begin():
+        return Multipliers(rows, found, np.empty((0, candidates.n_variables), dtype=np.int64), np.empty(0))
+    cutting.relaxation.add_rows(known)
+    least = ROUNDING * float(np.abs(weights[allowed]).max(initial=1.0))
+    cutting.run(lambda: None, lambda: cutting.bound >= cutting.cost - least, blocks=0)
+    used = dict(zip(cutting.relaxation.rows, cutting.relaxation.multipliers.tolist(), strict=True))
+    # Where the oracle enforces acyclicity exactly, cluster rows cannot improve its bound.
+    new = {row: y for row, y in used.items() if row not in known and y > 0 and oracle.kind == RELAXED}
+    for row, r in known.items():
+        found[r] = used.get(row, 0.0)
+    more = inequalities_of([row.members for row in new], [records.CLUSTER] * len(new), candidates.n_variables)
+    rows = Inequalities(*(np.concatenate(both) for both in zip(rows, more, strict=True)))
+    values = np.concatenate([found, list(new.values())])
+    return Multipliers(rows, values, *_combination(cutting.relaxation.support(), in_eta))
 
 
-def _solved(weights: NDArray[np.float64], owner: NDArray[np.int64], matrix: Any, rows: Inequalities) -> Any:
-    """Maximise the weights of k columns, whose variables are their owners, under the rows; return scipy's result.
+def _combination(point: Support, in_eta: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return a point as a convex combination of choices: the smallest shares of all variables one after the other.
 
-    The arrays have shapes (k,), (k,) and (R, k).
+    `in_eta` has the numbers of the parent sets among all candidates.
     """
-    k = len(weights)
-    one: Any = sp.csr_array((np.ones(k), (owner, np.arange(k))))
-    sides = np.array([side(rows, r) for r in range(len(rows.limit))])
-    return linprog(
-        -weights,
-        A_ub=-matrix if len(sides) else None,
-        b_ub=-sides if len(sides) else None,
-        A_eq=one,
-        b_eq=np.ones(one.shape[0]),
-        bounds=(0, None),
-        method="highs-ds",
-    )
+    blocks = [slice(a, b) for a, b in zip(point.offsets[:-1], point.offsets[1:], strict=True)]
+    sums = [np.cumsum(point.shares[block]) for block in blocks]
+    ends = [each / each[-1] for each in sums]
+    cuts = np.unique(np.concatenate([[0.0], *ends]))
+    shares = np.diff(cuts)
+    chosen = [block.start + np.searchsorted(end, cuts[1:]) for block, end in zip(blocks, ends, strict=True)]
+    return in_eta[point.used[np.stack(chosen, axis=1)]], shares
 
 
-def _take_best(values: NDArray[np.float64], candidates: Candidates, chosen: NDArray[np.bool_]) -> None:
-    """Add the parent sets of each variable with the largest finite values to the chosen columns."""
-    for a, b in zip(candidates.offsets[:-1], candidates.offsets[1:], strict=True):
-        best = a + np.argsort(-values[a:b], kind="stable")[: _TUNED.columns]
-        chosen[best[np.isfinite(values[best])]] = True
-
-
-def _matrix(oracle: Oracle, rows: Inequalities) -> sp.csr_array:
-    """Return the matrix of the rows a_r, shape (R, P)."""
-    P = len(oracle.variable)
-    dense = np.zeros(P)
-    places, values, first = [], [], [0]
-    for r in range(len(rows.limit)):
-        dense[:] = 0.0
-        add_row(oracle, rows, r, 1.0, dense)
-        place = np.flatnonzero(dense)
-        places.append(place)
-        values.append(dense[place])
-        first.append(first[-1] + len(place))
-    none = np.empty(0, dtype=np.int64)
-    return sp.csr_array(
-        (np.concatenate([np.empty(0), *values]), np.concatenate([none, *places]), np.array(first)),
-        shape=(len(rows.limit), P),
-    )
+def _row(members: NDArray[np.bool_], limit: int) -> Row:
+    """Return an inequality as the linear program takes it."""
+    inside = tuple(np.flatnonzero(members).tolist())
+    return Row(CLUSTER, inside) if limit == records.CLUSTER else Row(LIMIT, inside, (int(limit),))

@@ -201,8 +201,11 @@ class Cutting:
         members = members_of(unplaceable(np.arange(len(used) + 1), used, self.sets.masks))
         return Row(CLUSTER, members) if members else None
 
-    def run(self, told: Callable[[], object], proved: Callable[[], bool]) -> None:
-        """Add columns and rows in rounds until the bound gains little, the gap is closed or the budget is used up."""
+    def run(self, told: Callable[[], object], proved: Callable[[], bool], *, blocks: int = BLOCKS) -> None:
+        """Add columns and rows in rounds until the bound gains little, the gap is closed or the budget is used up.
+
+        `told` and `proved` are called in every round; `blocks` is the number of blocks that each examines.
+        """
         relaxation, n = self.relaxation, self.sets.n_variables
         history: list[float] = []
         idle = 0
@@ -224,7 +227,7 @@ class Cutting:
             relaxation.add_columns(columns)
             added = 0
             if len(columns) < FEW_COLUMNS * n or turn % 3 == 2:
-                added = relaxation.add_rows(self.separate(point, BLOCKS * (MORE_BLOCKS if idle else 1)))
+                added = relaxation.add_rows(self.separate(point, blocks * (MORE_BLOCKS if idle else 1)))
             if not len(columns) and not added:
                 idle += 1
                 if idle >= IDLE_ROUNDS:

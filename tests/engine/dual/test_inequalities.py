@@ -151,7 +151,7 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
         weights = rng.normal(size=P) * 10.0 ** rng.integers(-2, 3)
         known = child_limits(candidates, problem.rules)
         space, choice = whole_node(oracle, weights)[:3], np.empty(V, dtype=np.int64)
-        rows, multipliers = best_multipliers(
+        rows, multipliers, vertices, shares = best_multipliers(
             oracle, candidates, known, weights, space[0], problem.choice(obeying(problem)), Budget()
         )
         assert (rows.limit == CLUSTER).any() <= (kind == RELAXED)
@@ -162,6 +162,10 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
             -weights, -a, -b, np.equal.outer(np.arange(V), candidates.variable).astype(float), np.ones(V)
         )
         scale = np.abs(weights).max()
+        assert shares.min() >= 0
+        assert shares.sum() == pytest.approx(1)
+        assert (candidates.variable[vertices] == np.arange(V)).all()
+        assert shares @ weights[vertices].sum(axis=1) == pytest.approx(-solved.fun, abs=1e-6 * scale)
         if kind == RELAXED:
             assert bound == pytest.approx(-solved.fun, abs=1e-6 * scale)
         else:
