@@ -98,7 +98,7 @@ def describe(result: Result) -> str:
 
     data = result.data
     lines = [
-        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes",
+        f"data       {data.name}: {data.samples} samples, {data.variables}",
         *left_out_lines(data.left_out),
     ]
     searched = result.searched

@@ -68,6 +68,7 @@ def _convert_table(source: str, output: str, target: str | None, form: dict[str,
 
     # GOBNILP has no missing values; other formats keep their rows.
     discrete = output.lower().endswith(".dat")
-    table = read_table(source, target=target, missing="drop" if discrete else "state", **form)
+    form = form if target is None else {**form, "target": target}
+    table = read_table(source, missing="drop" if discrete else "state", **form)
     say_notes(table.notes)
     write_table(table, output)

@@ -203,7 +203,7 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
     names = [variable.name for variable in classifier.variables]
     lines = ["variables"]
     for cpt, variable in zip(classifier.cpts, classifier.variables, strict=True):
-        mark = ", the class" if variable is classifier.variables[-1] else ""
+        mark = ", the class" if classifier.has_class and variable is classifier.variables[-1] else ""
         lines.append(
             f"  {variable.name}: {variable.n_states} states, {_kind(variable, 'discretised')}{mark}; "
             f"parents: {', '.join(names[j] for j in cpt.parents) or '(none)'}"
@@ -230,14 +230,18 @@ def _describe_sidecar(path: str) -> list[str]:
 def _describe_table(source: str, table: TableOptions) -> list[str]:
     import numpy as np
 
+    from milpbn.claims.about import DataSummary
+
     read = table.read(source)
     dataset = read.dataset("train")
     test = len(read.test_indices)
-    *features, target = dataset.variables
+    features, target = dataset.variables, dataset.variables[-1]
+    if dataset.has_class:
+        features = features[:-1]
     lines = [
         f"data      {dataset.name}: {dataset.n_samples} training samples"
         f"{f' and {test} test samples' if test else ''}, {dataset.merged.n_samples} different, "
-        f"{dataset.n_features} features, {dataset.n_classes} classes",
+        + DataSummary.of(dataset).variables,
         *(f"note      {note}" for note in dataset.notes),
         "variables",
     ]
@@ -245,6 +249,8 @@ def _describe_table(source: str, table: TableOptions) -> list[str]:
         kind = _kind(variable, f"{len(variable.cuts or ())} cuts")
         states = ", ".join(variable.states[:8]) + (", ..." if variable.n_states > 8 else "")
         lines.append(f"  {variable.name}: {variable.n_states} states, {kind}: {states}")
+    if not dataset.has_class:
+        return lines
     weights = np.bincount(dataset.y, weights=dataset.weights, minlength=target.n_states)
     lines.append(f"class {target.name}")
     return lines + [f"  {label}: {weight:g}" for label, weight in zip(target.states, weights, strict=True)]

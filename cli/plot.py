@@ -124,19 +124,22 @@ def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
 
 
 def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
+    from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
     from milpbn.claims.result import Result
     from milpbn.plotting import draw_result, draw_structure, draw_trace
     from milpbn.solving.gains import arc_losses
     from milpbn.util import stages
 
     target = table.settings.get("target")
-    if kind == "network" and "status" not in (document := _object(file) or {}):
+    document = _object(file) or {}
+    classless = document.get("format") == LOCAL_SCORES or document.get("has_class") is False
+    if kind == "network" and (classless or "status" not in document):
         if data is not None:
             raise InputError(
                 f"The file {file!r} is not a result, so that nothing says by which score its arcs are to be weighed; "
                 "leave out DATA, or give a result.json."
             )
-        return draw_structure(_structure(file, document, target))
+        return draw_structure(_structure(file, document, target), has_class=not classless)
     result = Result.load(file)
     if kind == "trace":
         return draw_trace(result)
@@ -150,7 +153,8 @@ def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> S
             losses = arc_losses(dataset, result.structure, result.score)
     if kind == "result":
         return draw_result(result, losses)
-    return draw_structure(result.structure, losses=losses, proved=result.proved)
+    known = {"losses": losses, "proved": result.proved, "has_class": result.data.classes > 0}
+    return draw_structure(result.structure, **known)
 
 
 def _object(path: str) -> dict[str, Any] | None:

@@ -172,6 +172,10 @@ def row_options(split: str | None, weights: str | None, ignore_unseen: bool, **v
         class_weights={"type": CLASS_WEIGHTS},
         data_dir={"type": FOLDER},
     ),
+    flag(
+        "--no-target",
+        "The table has no class: learn a network of all variables, by ll, mdl, aic, aicc or bdeu.",
+    ),
     option(
         "--split",
         click.Choice(["train", "all"]),
@@ -181,8 +185,12 @@ def row_options(split: str | None, weights: str | None, ignore_unseen: bool, **v
     ),
     *TEXT_FILES,
 )
-def table_options(split: str, **values: Any) -> TableOptions:
+def table_options(split: str, no_target: bool, **values: Any) -> TableOptions:
     """Gather the options of the table; options at their defaults are left out."""
+    if no_target and values["target"] is not None:
+        raise InputError(
+            "--target names a class, and --no-target says that there is none; leave out one of them."
+        )
     form = text_settings(**{name: values.pop(name) for name in TEXT_OPTIONS})
     for name in ("discretise", "states"):
         if values[name] == getattr(ReadingOptions, name):
@@ -190,4 +198,5 @@ def table_options(split: str, **values: Any) -> TableOptions:
     for key in COLUMN_LISTS:
         values[key] = [name for names in values[key] for name in names]
     # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
-    return TableOptions(split, {key: value for key, value in values.items() if value or value == ""} | form)
+    own = {key: value for key, value in values.items() if value or value == ""}
+    return TableOptions(split, own | ({"target": None} if no_target else {}) | form)

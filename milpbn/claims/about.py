@@ -25,9 +25,9 @@ class DataSummary:
     #: Number of training rows, and number of distinct rows among them.
     samples: Count
     unique_samples: Annotated[int, Within(1, "samples")]
-    #: N and the number of classes.
+    #: N and the number of classes; without a class the number of variables and 0.
     features: Count
-    classes: Count
+    classes: Annotated[int, Within(0)]
     #: Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`).
     left_out: Mapping[str, Annotated[str, OneOf(WHYS)]] = field(default_factory=dict, compare=False)
     #: The sum of the sample weights; None in files of earlier versions.
@@ -38,6 +38,13 @@ class DataSummary:
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("left_out", "total_weight", "discretisation")
 
+    @property
+    def variables(self) -> str:
+        """The numbers of features and classes, or of the variables without a class, in words."""
+        if not self.classes:
+            return f"{self.features} variables, no class"
+        return f"{self.features} features, {self.classes} classes"
+
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
         """Summarise a training set."""
@@ -46,8 +53,8 @@ class DataSummary:
             data.sha256,
             data.n_samples,
             data.merged.n_samples,
-            data.n_features,
-            data.n_classes,
+            data.n_features if data.has_class else data.n_variables,
+            data.n_classes if data.has_class else 0,
             dict(data.left_out),
             math.fsum(data.weights),
             data.discretisation,

@@ -17,7 +17,7 @@ def result_card(result: Any) -> str:
     over = " over the kept parent sets" if result.screened is not None else over
     bound, gap = result.searched.bound, result.searched.gap
     rows = [
-        ("data", f"{data.name}: {counted(data.samples, 'sample')}, {counted(data.features, 'feature')}"),
+        ("data", f"{data.name}: {counted(data.samples, 'sample')}, {data.variables}"),
         ("score", result.described_score),
         ("status", f"{result.reason}{limit}{result.among_clause}"),
         ("incumbent", _nats(result.objective)),
@@ -30,7 +30,8 @@ def result_card(result: Any) -> str:
     if structure is not None:
         index = {name: i for i, name in enumerate(structure.names)}
         inside = None if proved is None else {(index[j], index[i]) for j, i in proved.inside}
-        drawn = picture(draw_network(structure.names, structure.parents, proved=inside))
+        named, shown = data.classes > 0, (structure.names, structure.parents)
+        drawn = picture(draw_network(*shown, proved=inside, has_class=named))
     return card("milpbn result", rows, drawn)
 
 

@@ -28,7 +28,7 @@ def check_claims(f: Fields, result: Any) -> None:
         raise f.contradiction("its seconds do not add up")
     if trace and trace[-1][0] > total + TIME_ROUNDING:
         raise f.contradiction(f"its trace goes on after the {total!r} s that it took")
-    if structure is not None and result.data.features != len(structure.names) - 1:
+    if structure is not None and result.data.features != len(structure.names) - (result.data.classes > 0):
         raise f.contradiction("its structure has another number of features than its data")
     for key, arcs in ({} if result.proved is None else result.proved.to_dict()).items():
         for arc in arcs:

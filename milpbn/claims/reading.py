@@ -47,12 +47,17 @@ def read_status(f: Fields) -> Status:
 
 
 def read_structure(f: Fields, where: str) -> Structure | None:
-    """Read the structure with the class last, since other tools may have reordered the keys."""
+    """Read the structure with the class last, since other tools may have reordered the keys.
+
+    Without a class the order of the keys is that of the variables.
+    """
     target = f.text("class", optional=True)
     if f.get("structure") is None:
         if target is not None:
             raise f.contradiction("it names a class, but has no structure")
         return None
+    if target is None and f.fields("data").number("classes", 0) == 0:
+        target = [None, *f.fields("structure")][-1]
     return _structure(f, target, where)
 
 

@@ -244,7 +244,7 @@ class Result:
             "standard_error": _number(self.standard_error),
             "gap_se": self.gap_se,
             "structure": None if self.structure is None else self.structure.to_mapping(),
-            "class": None if self.structure is None else self.structure.names[-1],
+            "class": None if self.structure is None or not self.data.classes else self.structure.names[-1],
             "backend": vars(self.backend),
             "bound_source": self.bound_source.value,
             "seconds": {key: round(value, 6) for key, value in vars(self.seconds).items()},

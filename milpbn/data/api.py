@@ -17,8 +17,8 @@ from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
 from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
-from milpbn.data.options import Missing, ReadingOptions, States, TextFormat
-from milpbn.data.raw_table import RawTable
+from milpbn.data.options import Missing, ReadingOptions, States, Target, TextFormat
+from milpbn.data.raw_table import RawTable, generated_names
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
 from milpbn.data.row_index import is_unnamed
@@ -33,7 +33,7 @@ def read_table(
     source: Source,
     y: Any = None,
     *,
-    target: str | None = None,
+    target: str | Target | None = Target.LAST,
     drop: Collection[str] = (),
     features: Collection[str] = (),
     continuous: Collection[str] = (),
@@ -64,7 +64,9 @@ def read_table(
         of arrays are called ``x1``, ``x2``, ... and ``class``.
     y : array-like, optional
         Class labels, one per row, if `source` is an array or data frame of features; the same as the pair (X, y).
-    target, drop, features, continuous, nominal, missing, weights, class_weights, data_dir, name, states, discretise
+    target : str, None or Target.LAST
+        The class column. With None the data have no class, and a network of all variables is learnt.
+    drop, features, continuous, nominal, missing, weights, class_weights, data_dir, name, states, discretise
         Which columns and rows are used, and how; see `milpbn.data.options.ReadingOptions`.
     separator, decimal, thousands, encoding, na_values, header
         How a text file is written; see `milpbn.data.options.TextFormat`.
@@ -84,6 +86,10 @@ def read_table(
         number. The table's notes say so, too.
     """
     options = ReadingOptions.of(locals())
+    if target is None and (y is not None or isinstance(source, tuple)):
+        raise InputError(
+            "y holds class labels, and target=None says that there is no class; leave out one of them."
+        )
     stages.enter("reading")
     return _read_table(source if y is None else pair_of(source, y), options)
 
@@ -165,17 +171,20 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     weights = weights_in(frame, options.weights, where)
     if options.weights is not None:
         frame = frame.drop(columns=str(options.weights))
+    if options.target is None and list(frame.columns) == generated_names(frame.shape[1]):
+        frame = frame.rename(columns={frame.columns[-1]: f"x{frame.shape[1]}"})  # no column is called class
     if frame.shape[1] < 2:
         raise InputError(
             f"The only column of {where} is {str(frame.columns[0])!r}; a table needs features and a class, separated "
             "by commas, semicolons or tabs."
         )
     everything = factorise(frame, where, untyped=raw.untyped)
-    if options.target is not None:
+    if options.target is not None and options.target is not Target.LAST:
         take_column(frame, options.target, "target", where)
     chosen = _choose_columns(everything, raw, options)
     columns = chosen.columns
-    *names, class_name = columns
+    class_name = chosen.target
+    names = [name for name in columns if name != class_name]
     kinds = decide_kinds(columns, class_name, raw, options)
     policy = options.missing or (entry.missing if entry else "drop")
     keep, dropped = _rows_to_keep(columns, class_name, weights, policy, where)
@@ -200,7 +209,8 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         discretisation=discretisation,
         notes=tuple(notes),
         left_out=chosen.left_out,
-        label_type=columns[class_name].label_type,
+        has_class=class_name is not None,
+        label_type="text" if class_name is None else columns[class_name].label_type,
         untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
         form=options.lasting(raw.decimal),
@@ -217,8 +227,8 @@ def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:
     """Return the table with nulls for missing values, and with plain numbers."""
     texts = set(options.nominal)
     # A class is no number, unless the user says how numbers are written.
-    if options.decimal is None and options.thousands is None:
-        texts.add(str(raw.frame.columns[-1] if options.target is None else options.target))
+    if options.decimal is None and options.thousands is None and options.target is not None:
+        texts.add(str(raw.frame.columns[-1] if options.target is Target.LAST else options.target))
     known = raw.entry.continuous if raw.entry else ()
     numbers = {*options.continuous, *known, str(options.weights)}
     return read_cells(raw, numbers, only_numbers=raw.entry is not None, texts=texts)
@@ -228,9 +238,9 @@ def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:
 class _Chosen:
     """The columns of a table by their use.
 
-    `columns` are the features in their order, and the class last; `candidates` are these and those that were left out
-    because of what they look like. Neither an option nor the catalog says anything of the features `undeclared`. The
-    notes are sentences about the choice.
+    `columns` are the features in their order, and the class, `target`, last if there is one; `candidates` are these and
+    those that were left out because of what they look like. Neither an option nor the catalog says anything of the
+    features `undeclared`. The notes are sentences about the choice.
     """
 
     columns: dict[str, Column]
@@ -238,6 +248,7 @@ class _Chosen:
     undeclared: tuple[str, ...]
     left_out: dict[str, Why]
     notes: list[str]
+    target: str | None
 
 
 def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: ReadingOptions) -> _Chosen:
@@ -247,12 +258,12 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
     contradict one another, or no feature is left.
     """
     where, entry = raw.where, raw.entry
-    target = last = list(columns)[-1]
-    if options.target is not None:
-        target = str(options.target)
+    target: str | None = (last := list(columns)[-1])
+    if options.target is not Target.LAST:
+        target = None if options.target is None else str(options.target)
     elif not raw.has_class and (entry is None or is_unnamed(last)):
         target = default_target(columns, options.nominal, raw.index) or last
-    columns = {name: columns[name] for name in (*(n for n in columns if n != target), target)}
+    columns = {name: columns[name] for name in sorted(columns, key=lambda name: name == target)}
     asked = _left_out_by_options(list(columns), target, where, options)
     undeclared = [name for name in columns if name not in (*asked, *options.declared, target)]
     if options.features:
@@ -261,9 +272,9 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
         undeclared = [name for name in undeclared if is_unnamed(name)]
     left_out = {**asked, **look_alikes(columns, undeclared, raw.index)}
     notes = describe_left_out(columns, left_out)
-    if options.target is None and target != last:
+    if options.target is Target.LAST and target != last:
         notes.append(f"The class is the last of the other columns, {target!r}.")
-    if len(left_out) == len(columns) - 1:
+    if len(columns) - len(left_out) < 2:
         raise InputError(f"No column of {where} is left as a feature. {' '.join(notes)}")
     if by_themselves := notes[bool(asked) :]:
         warn(" ".join(by_themselves), DataWarning)
@@ -273,11 +284,12 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
         tuple(name for name in undeclared if name not in left_out),
         left_out,
         notes,
+        target,
     )
 
 
 def _left_out_by_options(
-    names: Sequence[str], target: str, where: str, options: ReadingOptions
+    names: Sequence[str], target: str | None, where: str, options: ReadingOptions
 ) -> dict[str, Why]:
     """Return the columns that the options leave out: those of `drop`, and those not in `features` if there are any."""
     for option in ("drop", "features"):
@@ -306,9 +318,9 @@ def _left_out_by_options(
     return asked
 
 
-def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str:
+def _nothing_left(columns: Mapping[str, Column], target: str | None, where: str) -> str:
     """Return what is missing in a table of which no row can be kept, and what to do."""
-    if columns[target].missing.all():
+    if target is not None and columns[target].missing.all():
         return f"No row of {where} has a class in column {target!r}; name another target."
     empty = [name for name, column in columns.items() if column.missing.all()]
     if not empty:
@@ -320,10 +332,14 @@ def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str
 
 
 def _rows_to_keep(
-    columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
+    columns: Mapping[str, Column],
+    target: str | None,
+    weights: NDArray[np.float64],
+    policy: Missing,
+    where: str,
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """Return which rows are kept, shape (M,), and a sentence on every reason why rows are dropped."""
-    missing = columns[target].missing
+    missing = np.zeros(len(weights), dtype=bool) if target is None else columns[target].missing
     if policy != "state":
         missing = np.logical_or.reduce([c.missing for c in columns.values()])
     if policy == "error" and missing.any():

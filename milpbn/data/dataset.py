@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.request import DataRequest
 from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_parts
+from milpbn.errors import InputError
 from milpbn.util.jsonable import shorten
 
 #: Types of labels, what a variable's states were in the source: text, int64, float64 and bool, and other NumPy types.
@@ -40,6 +41,14 @@ DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one s
 PREDICTS_CLASS = "Features that alone tell the class of every training row"
 #: Beginning of the note on features whose missing values have a state.
 OWN_STATE = "Missing values have a state of their own in"
+
+
+def require_class(data: Any, what: str) -> None:
+    """Refuse a table or data without a class; `what` needs one, and begins the sentence."""
+    if not data.has_class:
+        raise InputError(
+            f"{what} needs a class, and the data {data.name!r} have none; name the class with --target (target)."
+        )
 
 
 def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
@@ -126,6 +135,8 @@ class Dataset:
         How the cut points were chosen, as in ``--discretise``; empty without a variable that has cut points.
     form : mapping
         The options of the table that hold for tables for prediction as well (`TextFormat.lasting`).
+    has_class : bool
+        Whether the last variable is a class. Without one, N leaves out a variable like the others.
     """
 
     name: str
@@ -137,12 +148,13 @@ class Dataset:
     request: DataRequest | None = field(default=None, compare=False)
     discretisation: str = field(default="", compare=False)
     form: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    has_class: bool = True
 
     def __repr__(self) -> str:
-        return (
-            f"<Dataset {shorten(self.name)}: {self.n_samples} samples, {self.n_features} features, "
-            f"{self.n_classes} classes of {shorten(self.variables[-1].name)}>"
-        )
+        about = f"{self.n_features} features, {self.n_classes} classes of {shorten(self.variables[-1].name)}"
+        if not self.has_class:
+            about = f"{self.n_variables} variables, no class"
+        return f"<Dataset {shorten(self.name)}: {self.n_samples} samples, {about}>"
 
     @property
     def n_samples(self) -> int:

@@ -36,13 +36,13 @@ def detect_kind(column: Column) -> Kind:
 
 
 def decide_kinds(
-    columns: Mapping[str, Column], target: str, raw: RawTable, options: ReadingOptions
+    columns: Mapping[str, Column], target: str | None, raw: RawTable, options: ReadingOptions
 ) -> dict[str, Kind]:
     """Return the kind of every column: declared by the user, else known from the catalog, else detected.
 
-    The class column, `target`, is always nominal. Raises `InputError` if a declared column does not exist or is
-    declared as both kinds, if the class column is declared continuous or looks continuous, or if a value of a
-    continuous column is not a finite number.
+    The class column, `target`, is always nominal; None if there is none. Raises `InputError` if a declared column does
+    not exist or is declared as both kinds, if the class column is declared continuous or looks continuous, or if a
+    value of a continuous column is not a finite number.
     """
     where, entry, continuous, nominal = raw.where, raw.entry, options.continuous, options.nominal
     unknown = [name for name in (entry.continuous if entry else ()) if name not in raw.frame.columns]
@@ -67,9 +67,10 @@ def decide_kinds(
         kinds = {name: detect_kind(column) for name, column in columns.items()}
     kinds |= dict.fromkeys(nominal, "nominal")
     kinds |= dict.fromkeys(continuous, "continuous")
-    if target not in nominal:
-        _check_class(columns[target], where)
-    kinds[target] = "nominal"
+    if target is not None:
+        if target not in nominal:
+            _check_class(columns[target], where)
+        kinds[target] = "nominal"
 
     for name, kind in kinds.items():
         if kind == "continuous":

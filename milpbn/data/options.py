@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
+from enum import Enum
 from typing import Any, Literal, Self, get_args
 
 from milpbn.errors import InputError
@@ -15,6 +16,14 @@ from milpbn.util.options import option
 
 #: The key of `TextFormat.na_values` whose values stand for missing ones in every column.
 EVERY = "*"
+
+
+class Target(Enum):
+    """Which column is the class where no name says it."""
+
+    LAST = "the last one that does not number the rows"
+
+
 Missing = Literal["drop", "state", "error"]
 States = Literal["seen", "declared"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
@@ -156,9 +165,9 @@ class ReadingOptions(TextFormat):
 
     Attributes
     ----------
-    target : str or None
-        The class column; by default the last column that does not number the rows
-        (`milpbn.data.left_out.default_target`), or y of a pair.
+    target : str, None or Target.LAST
+        The class column; None if the data have no class. By default it is the last column that does not number the
+        rows (`milpbn.data.left_out.default_target`), or y of a pair.
     drop : collection of str
         Columns that are not features.
     features : collection of str
@@ -194,7 +203,7 @@ class ReadingOptions(TextFormat):
     """
 
     target: Any = option(
-        None, "Class column; by default the last one that does not number the rows.", takes="variable"
+        Target.LAST, "Class column; by default the last one that does not number the rows.", takes="variable"
     )
     drop: tuple[str, ...] = option((), "Columns that are not features, such as --drop id,name.")
     features: tuple[str, ...] = option(
@@ -256,9 +265,11 @@ class ReadingOptions(TextFormat):
         """
         own = {name: getattr(self, name) for name in OPTIONS if name not in (*TEXT_OPTIONS, "discretise")}
         own["states"] = None if self.states == "seen" else self.states
+        own["target"] = None if self.target is Target.LAST else self.target
         if isinstance(self.class_weights, Mapping):
             own["class_weights"] = {str(label): float(w) for label, w in self.class_weights.items()}
-        return {**_given(own), **self.options()}
+        without = {"target": None} if self.target is None else {}
+        return {**_given(own), **without, **self.options()}
 
 
 #: Names of the options of text files, of all options, and of those whose values are names of columns.

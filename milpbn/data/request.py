@@ -21,7 +21,8 @@ class DataRequest:
     """The source of training data and how to read it, in JSON-safe values.
 
     The source is a path, or the name of a catalog entry or an instance. `rows` says which rows are training data in a
-    table with a split, ``train`` or ``all``. The options are keyword arguments of `milpbn.data.read_table`.
+    table with a split, ``train`` or ``all``. The options are keyword arguments of `milpbn.data.read_table`; a target of
+    None means that the data have no class.
     """
 
     source: str
@@ -31,7 +32,8 @@ class DataRequest:
     def with_options(self, **options: str | None) -> DataRequest:
         """Return the request with some options changed; those that are None are left out."""
         changed = {**self.options, **options}
-        return replace(self, options={key: value for key, value in changed.items() if value is not None})
+        kept = {k: v for k, v in changed.items() if v is not None or (k == "target" and k in self.options)}
+        return replace(self, options=kept)
 
     def absolute(self) -> DataRequest:
         """Return the request with absolute paths, so that it is valid in every working directory."""
@@ -62,6 +64,8 @@ class DataRequest:
                     factors.number(label, 0.0)
             elif key == "header":
                 options.flag(key)
+            elif key == "target":
+                options.text(key, optional=True)
             elif key == "na_values":
                 by_column = options.fields(key)
                 for name in by_column:

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import DROPPED, OWN_STATE, UNUSED, Dataset, Variable, dropped_notes
+from milpbn.data.dataset import DROPPED, OWN_STATE, UNUSED, Dataset, Variable, dropped_notes, require_class
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import encode_columns
 from milpbn.data.kinds import Kind
@@ -47,7 +47,7 @@ class Table:
     name : str
         Name for reports.
     frame : DataFrame, M rows
-        Raw features in column order, the target last. The index holds the rows' numbers in the source,
+        Raw features in column order, the target last if there is one. The index holds the rows' numbers in the source,
         counted from 0, without those of dropped rows.
     kinds : mapping from column name to 'nominal' or 'continuous'
         Kinds of all columns; the target is nominal.
@@ -83,6 +83,8 @@ class Table:
         Whether all weights have been multiplied by one factor so that the smallest is at least 1.
     form : mapping
         `Dataset.form` of its rows.
+    has_class : bool
+        Whether the last column is a class.
     """
 
     name: str
@@ -103,20 +105,23 @@ class Table:
     class_weights: Mapping[Any, float] | str | None = None
     units: bool = False
     form: Mapping[str, Any] = field(default_factory=dict)
+    has_class: bool = True
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
-        return f"<Table {shorten(self.name)}: {self.n_rows} rows, {features}, class {shorten(self.target)}>"
+        target = f"class {shorten(self.target)}" if self.has_class else "no class"
+        return f"<Table {shorten(self.name)}: {self.n_rows} rows, {features}, {target}>"
 
     @property
     def target(self) -> str:
-        """Name of the class column."""
+        """Name of the class column; InputError if there is none."""
+        require_class(self, "This")
         return str(self.frame.columns[-1])
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Names of the features in column order."""
-        return tuple(str(c) for c in self.frame.columns[:-1])
+        """Names of the features in column order; without a class, of all columns."""
+        return tuple(str(c) for c in self.frame.columns[: -1 if self.has_class else None])
 
     @property
     def n_rows(self) -> int:
@@ -155,7 +160,7 @@ class Table:
             weights=rows.weights if rows.row_weights is None else rows.row_weights,
             missing="drop",
             notes=(*notes, *([] if kept.all() else [dropped])),
-            gaps=count_gaps(self.columns, self.target),
+            gaps=count_gaps(self.columns, self.target if self.has_class else None),
             row_weights=None,
         )
         # Balanced class weights, and the smallest weight, are those of the rows that are left.
@@ -207,20 +212,9 @@ class Table:
         """
         stages.enter("discretising")
         index = self._positions(rows)
-        target = self.columns[self.target]
-        class_variable = learn_nominal(target, index, states=self.states)
-        classes = encode_column(class_variable, target)[index]
-        if len(np.unique(classes)) < 2:
-            label = class_variable.states[classes[0]]
-            rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
-            dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
-            if self.gaps:
-                lacking = [name for name, count in self.gaps.items() if 2 * count >= max(self.gaps.values())]
-                remedy = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
-                dropped += f" {remedy}, or {OWN_STATES}."
-            raise InputError(
-                f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
-            )
+        class_variable, classes = self._classes(index) if self.has_class else (None, np.zeros_like(index))
+        if class_variable is None and self.discretisation.bins is None:
+            self._refuse_mdl()
         own_state = self.missing == "state"
         weights = self.weights[index]
         # The MDL criterion counts rows, and a class weight is no number of rows.
@@ -234,7 +228,7 @@ class Table:
                     column,
                     index,
                     classes,
-                    class_variable.n_states,
+                    1 if class_variable is None else class_variable.n_states,
                     counted,
                     missing_state=own_state,
                     discretisation=self.discretisation,
@@ -242,13 +236,15 @@ class Table:
             else:
                 learnt = learn_nominal(column, index, states=self.states, missing_state=own_state)
             variables.append(learnt)
-        variables.append(replace(class_variable, label_type=self.label_type))
+        unused = [v.name for v in variables if v.n_states == 1]
+        if class_variable is not None:
+            variables.append(replace(class_variable, label_type=self.label_type))
         codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
         values = [len(self.columns[name].values) for name in self.features]
-        leaks = remark_on_leaks(variables, codes, values) if isinstance(rows, str) else []
+        seen = class_variable is not None and isinstance(rows, str)
+        leaks = remark_on_leaks(variables, codes, values) if seen else []
         for leak in leaks:
             warn(leak, DataWarning)
-        unused = [v.name for v in variables[:-1] if v.n_states == 1]
         notes = (
             *self.notes,
             *leaks,
@@ -264,7 +260,35 @@ class Table:
             self._request(rows),
             str(self.discretisation) if any(v.cuts for v in variables) else "",
             self.form,
+            self.has_class,
         )
+
+    def _refuse_mdl(self) -> None:
+        """Refuse continuous columns, which the criterion MDL cuts by a class."""
+        numbers = [name for name in self.features if self.kinds[name] == "continuous"]
+        if numbers:
+            raise InputError(
+                f"The column {numbers[0]!r} of {self.name!r} is continuous, and the cuts of mdl need a class; choose "
+                "other cuts, such as --discretise quantile:5 (discretise), or declare the column nominal."
+            )
+
+    def _classes(self, index: NDArray[np.int64]) -> tuple[Variable, NDArray[np.int32]]:
+        """Return the class variable and the class codes of some rows; InputError if all are of one class."""
+        target = self.columns[self.target]
+        class_variable = learn_nominal(target, index, states=self.states)
+        classes = encode_column(class_variable, target)[index]
+        if len(np.unique(classes)) < 2:
+            label = class_variable.states[classes[0]]
+            rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
+            dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
+            if self.gaps:
+                lacking = [name for name, count in self.gaps.items() if 2 * count >= max(self.gaps.values())]
+                remedy = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
+                dropped += f" {remedy}, or {OWN_STATES}."
+            raise InputError(
+                f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
+            )
+        return class_variable, classes
 
     def _request(self, rows: str | ArrayLike) -> DataRequest | None:
         """Return how to read the given rows, with what was decided since the table was read; None for other rows."""
@@ -313,7 +337,7 @@ def factorise(frame: pd.DataFrame, where: str = "the table", *, untyped: bool = 
     return {str(name): Column.of(series, where, untyped=untyped) for name, series in frame.items()}
 
 
-def count_gaps(columns: Mapping[str, Column], target: str) -> dict[str, int]:
+def count_gaps(columns: Mapping[str, Column], target: str | None) -> dict[str, int]:
     """Return the number of missing values of each feature that has some."""
     counts = {
         name: int(np.count_nonzero(column.missing)) for name, column in columns.items() if name != target

@@ -27,15 +27,16 @@ STUB, ROW, _SPACE = 2 * DASHES[0] + DASHES[1] + ARROW, 14.0, 4.0
 
 @dataclass(frozen=True)
 class Graph:
-    """A structure as it is drawn: names, the class last, and the indices of each variable's parents."""
+    """A structure as it is drawn: names, the class last if there is one, and the indices of each variable's parents."""
 
     names: Sequence[str]
     parents: Sequence[Sequence[int]]
+    has_class: bool = True
 
     @property
     def of_class(self) -> int:
-        """Index of the class variable."""
-        return len(self.names) - 1
+        """Index of the class variable, or the number of variables if there is none."""
+        return len(self.names) - self.has_class
 
     @cached_property
     def arcs(self) -> list[Arc]:
@@ -55,7 +56,7 @@ class Graph:
     @cached_property
     def used(self) -> frozenset[int]:
         """The variables that are in a family with the class; predictions depend on no other feature."""
-        return families_with_class(self.parents)
+        return families_with_class(self.parents) if self.has_class else frozenset(range(len(self.names)))
 
     def kind(self, i: int) -> str:
         """Return what a variable is to the class: "class", "feature" (its child), "plain" or "unused"."""

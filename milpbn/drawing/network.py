@@ -27,15 +27,16 @@ def draw_network(
     losses: Mapping[Arc, float] | None = None,
     proved: Collection[Arc] | None = None,
     title: str = "",
+    has_class: bool = True,
 ) -> Scene:
-    """Draw a structure; see `milpbn.plotting.draw_structure`.
+    """Draw a structure, whose last variable is the class if it `has_class`; see `milpbn.plotting.draw_structure`.
 
     Features that have the class as a parent are coloured, so that the arcs from the class need not be drawn and do not
     hide those between features. If losses or proved arcs are given, an arc from the class is a short arrow in its
     child's box. Features that no prediction depends on are grey; those without arcs are beside the picture. A loss is a
     number at the arc, and the width of its line.
     """
-    graph = Graph(names, parents)
+    graph = Graph(names, parents, has_class)
     styles = arc_styles(graph, losses, proved)
     numbers, known = any(style.text for style in styles.values()), proved is not None and bool(styles)
     stubs = numbers or known
@@ -48,13 +49,15 @@ def draw_network(
         graph.arcs,
         {arc: text_width(styles[arc].text, SMALL) for arc in graph.arcs if styles[arc].text},
     )
-    alone = [i for i in range(len(names) - 1) if i not in linked]
+    alone = [i for i in range(graph.of_class) if i not in linked]
     lone = [i for i in alone if i in graph.used]
     unused = [i for i in alone if i not in graph.used]
     # Features without arcs fill a page's width if there are many of them; a small network still fits a phone.
     width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 448.0)
     of_arcs = _entries_of_arcs(numbers, bool(losses) and bool(styles), known)
-    parts = [_legend(graph, nodes[graph.of_class].scene(), of_arcs, stubs, width)]
+    parts = [_legend(graph, nodes[graph.of_class].scene(), of_arcs, stubs, width)] if has_class else []
+    if not has_class and of_arcs:
+        parts = [_in_rows(of_arcs, width)]
     if title:
         letters_of_title = BOLD * 1.15 * _SIZE
         line = shortened(printable(title), width, letters_of_title)
@@ -64,7 +67,8 @@ def draw_network(
     if graph.arcs:
         parts.append(_linked(graph, layout, nodes, styles))
     if lone:
-        caption = "features without feature parents and children" if graph.arcs else ""
+        kind = "features without feature" if has_class else "variables without"
+        caption = f"{kind} parents and children" if graph.arcs else ""
         parts.append(_alone([nodes[i] for i in lone], width, caption))
     if unused:
         parts.append(_alone([nodes[i] for i in unused], width, f"not used ({len(unused)})"))
@@ -77,10 +81,13 @@ def draw_network(
 
 
 def _description(graph: Graph) -> str:
+    arcs = counted(len(graph.arcs), "arc")
+    if not graph.has_class:
+        return f"Bayesian network of {counted(graph.of_class, 'variable')}, {arcs}"
     used, features = len(graph.used - {graph.of_class}), counted(graph.of_class, "feature")
     return (
         f"Bayesian network of {printable(graph.names[-1])}: {used} of {features} {'is' if used == 1 else 'are'} used, "
-        f"{counted(len(graph.arcs), 'arc')} between features or to the class"
+        f"{arcs} between features or to the class"
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, require_class
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
@@ -129,6 +129,7 @@ class Learner(ABC):
         NoIncumbentError
             If the time limit ends, or the memory limit is reached, before there is a result.
         """
+        require_class(data, f"The learner {self.name}")
         require_states(data)
         for count, what in ((data.n_samples, "rows"), (data.n_features, "features")):
             if count == 0:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from milpbn.claims.result import DataSummary, Gap, Result
-from milpbn.data.dataset import Dataset, dropped_notes
+from milpbn.data.dataset import Dataset, dropped_notes, require_class
 from milpbn.data.folds import validation_split
 from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
@@ -69,6 +69,7 @@ def training_and_test_rows(
     """
     if test_share is not None and not 0 <= test_share < 1:
         raise InputError(f"--test-share (test_share) must be at least 0 and less than 1, got {test_share}.")
+    require_class(source, "A comparison")
     own = source.test_indices.size
     if test_share is not None and own:
         raise InputError(

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset, dropped_notes
+from milpbn.data.dataset import Dataset, dropped_notes, require_class
 from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
@@ -91,6 +91,7 @@ def compare_over_folds(
                 f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
                 "comparison's own --checkpoint (checkpoint) keeps every learner that has finished on a part."
             )
+    require_class(source, "A comparison")
     whole = source.dataset("all")
     splits = repeated_folds(whole.y, folds, repeats, contest.control.random_state)
     found = without_rows(

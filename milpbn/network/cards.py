@@ -15,20 +15,28 @@ _CLASSES, _BOXES = 10, 400
 
 
 def network_card(
-    variables: Sequence[Variable], n_arcs: int, n_parameters: int, structure: Structure | None = None
+    variables: Sequence[Variable],
+    n_arcs: int,
+    n_parameters: int,
+    structure: Structure | None = None,
+    *,
+    has_class: bool = True,
 ) -> str:
     """Return one network as HTML, with its picture, or without a structure a pseudo-TAN, whose arcs may form cycles."""
     rows = [
-        _classes(variables[-1]),
-        ("features", len(variables) - 1),
+        *(
+            [_classes(variables[-1]), ("features", len(variables) - 1)]
+            if has_class
+            else [("variables", f"{len(variables)}, no class")]
+        ),
         ("arcs", n_arcs),
         ("parameters", n_parameters),
     ]
     if structure is None:
         said = note("Its arcs may form cycles, so that there is no network to draw.")
         return card("Pseudo-TAN classifier", rows, said)
-    drawn = draw_network(structure.names, structure.parents)
-    return card("Bayesian network classifier", rows, picture(drawn))
+    drawn = draw_network(structure.names, structure.parents, has_class=has_class)
+    return card("Bayesian network classifier" if has_class else "Bayesian network", rows, picture(drawn))
 
 
 def average_card(

@@ -18,19 +18,20 @@ from milpbn.util.jsonable import shorten
 ROW_SUM_TOLERANCE = 1e-6
 
 
-def check_variables(variables: Sequence[Variable]) -> None:
+def check_variables(variables: Sequence[Variable], *, has_class: bool = True) -> None:
     """Check names, states and cuts.
 
     `InputError` if there is no feature, a name or a state occurs twice, a variable has no states, the class has only
     one, cuts are not finite and ascending, or their number does not fit the number of states.
     """
     if len(variables) < 2:
-        raise InputError("The classifier needs at least one feature and the class variable.")
+        needed = "one feature and the class variable" if has_class else "two variables"
+        raise InputError(f"The classifier needs at least {needed}.")
     if twice := _repeated(v.name for v in variables):
         raise InputError(f"The variable name {twice[0]!r} occurs twice.")
     for variable in variables:
         _check_variable(variable)
-    if variables[-1].n_states < 2:
+    if has_class and variables[-1].n_states < 2:
         raise InputError(f"The class variable {variables[-1].name!r} has fewer than two states.")
 
 

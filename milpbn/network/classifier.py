@@ -223,6 +223,15 @@ class TableClassifier(Queries, JointPredictor):
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
+    has_class: bool = True
+
+    def require_class(self) -> None:
+        """Refuse a network of all variables: it predicts no class."""
+        if not self.has_class:
+            raise InputError(
+                "This network has no class to predict or to explain; ask it for probabilities (milpbn query), or "
+                "learn a classifier from data with a class (--target)."
+            )
 
     @property
     def n_parameters(self) -> int:
@@ -235,6 +244,7 @@ class TableClassifier(Queries, JointPredictor):
         If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability. `InputError` if the samples
         cannot be encoded, or the sums over missing features would need too much memory.
         """
+        self.require_class()
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))
 
@@ -255,6 +265,7 @@ class TableClassifier(Queries, JointPredictor):
         InputError
             If the samples cannot be encoded, or a label is not a class of the classifier.
         """
+        self.require_class()
         return explain_rows(self.variables, self.cpts, self.encode(source), label, against)
 
     def explain_global(
@@ -275,6 +286,7 @@ class TableClassifier(Queries, JointPredictor):
         InputError
             If the samples cannot be encoded or have no weight, or gamma is not positive.
         """
+        self.require_class()
         data = None if source is None else self.encode(source)
         if gamma is None:
             gamma = recorded_gamma(getattr(self, "provenance", {}))
@@ -282,6 +294,8 @@ class TableClassifier(Queries, JointPredictor):
 
     def __str__(self) -> str:
         """Return the classifier's tables as text, shortened where there are many features."""
+        if not self.has_class:
+            return repr(self)
         return str(self.explain_global())
 
 
@@ -304,6 +318,8 @@ class Classifier(TableClassifier):
         (score, objective, bound, date, ...); JSON values only.
     smoothing_towards : str
         What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
+    has_class : bool
+        Whether the last variable is a class. A network without a class has no predictions and no explanations.
 
     Raises
     ------
@@ -318,16 +334,19 @@ class Classifier(TableClassifier):
     smoothing: float = 1.0
     provenance: dict[str, Any] = field(default_factory=dict)
     smoothing_towards: str = UNIFORM
+    has_class: bool = True
 
     def __repr__(self) -> str:
+        size = f"{counted(len(self.structure.arcs), 'arc')}, {counted(self.n_parameters, 'parameter')}"
+        if not self.has_class:
+            return f"<Classifier without a class: {counted(len(self.variables), 'variable')}, {size}>"
         return (
             f"<Classifier of {shorten(self.variables[-1].name)}: {counted(len(self.classes), 'class', 'classes')}, "
-            f"{counted(len(self.variables) - 1, 'feature')}, {counted(len(self.structure.arcs), 'arc')}, "
-            f"{counted(self.n_parameters, 'parameter')}>"
+            f"{counted(len(self.variables) - 1, 'feature')}, {size}>"
         )
 
     def __post_init__(self) -> None:
-        check_variables(self.variables)
+        check_variables(self.variables, has_class=self.has_class)
         check_cpts(self.cpts, self.variables, self.structure)
         check_towards(self.smoothing_towards)
 
@@ -375,11 +394,14 @@ class Classifier(TableClassifier):
         }
         cpts = tuple(fit_cpts(data, structure, smoothing, smoothing_towards))
         about = {**recorded, **(provenance or {})}
-        return cls(data.variables, structure, cpts, float(smoothing), about, smoothing_towards)
+        return cls(
+            data.variables, structure, cpts, float(smoothing), about, smoothing_towards, data.has_class
+        )
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, the number of parameters, and the network."""
-        return network_card(self.variables, len(self.structure.arcs), self.n_parameters, self.structure)
+        counts = len(self.structure.arcs), self.n_parameters
+        return network_card(self.variables, *counts, self.structure, has_class=self.has_class)
 
     def _network(self) -> Network:
-        return Network(self.variables, self.cpts)
+        return Network(self.variables, self.cpts, self.has_class)

@@ -24,6 +24,7 @@ def draw_structure(
     losses: Mapping[tuple[int, int], float] | None = None,
     proved: ProvedArcs | None = None,
     title: str = "",
+    has_class: bool = True,
 ) -> Scene:
     """Draw a structure.
 
@@ -37,10 +38,13 @@ def draw_structure(
         Arcs that every optimum has; others are dashed.
     title : str, optional
         A line above the picture.
+    has_class : bool
+        Whether the last variable is a class.
     """
     index = {name: i for i, name in enumerate(structure.names)}
     inside = None if proved is None else {(index[j], index[i]) for j, i in proved.inside}
-    return draw_network(structure.names, structure.parents, losses=losses, proved=inside, title=title)
+    shown = structure.names, structure.parents
+    return draw_network(*shown, losses=losses, proved=inside, title=title, has_class=has_class)
 
 
 def draw_trace(result: Result, width: float = 640.0) -> Scene:
@@ -94,7 +98,8 @@ def draw_result(result: Result, losses: Mapping[tuple[int, int], float] | None =
     """
     if result.structure is None:
         raise InputError("The result has no structure to draw.")
-    network = draw_structure(result.structure, losses=losses, proved=result.proved)
+    known = {"losses": losses, "proved": result.proved, "has_class": result.data.classes > 0}
+    network = draw_structure(result.structure, **known)
     trace = draw_trace(result) if result.trace else Scene(0.0, 0.0)
     return stacked([network, trace], beside=network.width < 700 and network.height < 700)
 

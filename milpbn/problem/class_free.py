@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.scores.options import ALL, AUTO, PAPER
 from milpbn.problem.scores.spec import Score
@@ -52,6 +54,33 @@ def among(score: Score, rules: Rules | Constraints) -> str:
         return ""
     demanded = " but those that constraints demand" if rules.required or rules.fixed else ""
     return f"structures in which every feature has the class among its parents, or no parents{demanded}"
+
+
+def stated(
+    data: Dataset, score: Score, constraints: Constraints, *, listed: bool = False
+) -> tuple[Score, Constraints]:
+    """Return score and constraints with which a run on these data begins; see `settled`.
+
+    Without a class, all parent sets are candidates, and the child limit of every feature is one of every variable.
+    InputError if the score, or an option of it, needs a class.
+    """
+    if data.has_class:
+        return settled(score, constraints, data.total_weight, listed=listed), constraints
+    if score.is_margin:
+        raise InputError(
+            f"The score {score.name} needs a class, and the data {data.name!r} have none; choose a generative score, "
+            "such as --score bdeu, or name the class with --target (target)."
+        )
+    if score.parent_sets == PAPER or not score.class_parents:
+        raise InputError(
+            f"The data {data.name!r} have no class, so that parent sets with and without it are the same; leave out "
+            "--parent-sets paper (parent_sets) and --no-class-parents (class_parents)."
+        )
+    limits = dict(constraints.max_children)
+    every = limits.pop("*", None)
+    if every is not None:
+        limits = dict.fromkeys(data.names, every) | limits
+    return replace(score, parent_sets=ALL), replace(constraints, max_children=limits)
 
 
 def settled(score: Score, rules: Rules | Constraints, total_weight: float, *, listed: bool = False) -> Score:

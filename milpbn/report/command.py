@@ -53,6 +53,9 @@ def _table_words(request: DataRequest) -> list[str]:
         if key == "name":  # a name for reports, which is no option of the command line
             continue
         text = value
+        if key == "target" and value is None:
+            words.append("--no-target")
+            continue
         if key in COLUMN_LISTS:
             text = _listed(value)
         elif key == "na_values":

@@ -68,6 +68,8 @@ def report_page(
     request : DataRequest, optional
         How to read the training data; by default as the result says.
     """
+    has_class = result.data.classes > 0
+    classifier = classifier if has_class else None
     sections = {
         "problem": ("The problem", _problem(result)),
         "answer": ("The answer", _answer(result)),
@@ -81,7 +83,10 @@ def report_page(
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
     }
-    title = f"{words(result.data.name)}: Bayesian network classifier"
+    if not has_class:
+        del sections["explanations"], sections["accuracy"]
+    kind = "classifier" if has_class else "of all variables"
+    title = f"{words(result.data.name)}: Bayesian network {kind}"
     links = "".join(f'<a href="#{key}">{words(name)}</a> ' for key, (name, _) in sections.items())
     body = [
         f'<h1>{title}</h1><p class="lead">{words(headline(result))}</p><nav aria-label="Sections">{links}</nav>'
@@ -110,12 +115,14 @@ def _problem(result: Result) -> str:
     rows = [
         ("data", data.name),
         ("samples", f"{data.samples}, of them {data.unique_samples} different"),
-        ("features", data.features),
-        ("classes", data.classes),
+        ("variables", data.variables),
         ("SHA-256 of the data", data.sha256),
         ("score", result.described_score),
-        ("parents of a variable", f"at most {score.max_parents}, the class among them"),
-        ("class parents", "allowed" if score.class_parents else "not allowed"),
+        (
+            "parents of a variable",
+            f"at most {score.max_parents}{', the class among them' if data.classes else ''}",
+        ),
+        *([("class parents", "allowed" if score.class_parents else "not allowed")] if data.classes else []),
         ("smoothing", f"{score.smoothing:g}"),
         *([("structures", f"only {result.among}")] if result.among else []),
     ]
@@ -160,10 +167,11 @@ def _network(result: Result, losses: Losses | None) -> str:
     structure = result.structure
     if structure is None:
         return "<p>The run found no structure.</p>"
-    scene = draw_structure(structure, losses=losses, proved=result.proved)
+    has_class = result.data.classes > 0
+    scene = draw_structure(structure, losses=losses, proved=result.proved, has_class=has_class)
     rows = ((name, ", ".join(parents) or "(none)") for name, parents in structure.to_mapping().items())
-    what = "Colours say which features depend on the class."
-    if losses is not None or result.proved is not None:
+    what = "Colours say which features depend on the class." if has_class else ""
+    if has_class and (losses is not None or result.proved is not None):
         what += " The short arrow in a box is the arc from the class."
     if losses is not None:
         what += " Numbers at arcs are what the score loses without them, in nats."

@@ -9,7 +9,7 @@ from typing import Any
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
-from milpbn.problem.class_free import settled
+from milpbn.problem.class_free import stated
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.problem.problem import build_problem
@@ -68,8 +68,8 @@ def near_optimal(question: Question, structure: Structure, most: int = 10) -> tu
     The structure, usually an optimum, has to obey the constraints. The smallest loss comes first. Scores may tie: an
     optimum need not be the only one. Raise InputError as `build_problem` and `rescore` do.
     """
-    data, asked = question.data.merged, question.constraints or Constraints()
-    score = settled(question.score, asked, data.total_weight, listed=True)
+    data = question.data.merged
+    score, asked = stated(data, question.score, question.constraints or Constraints(), listed=True)
     rules = combine(atoms(asked, data.names))
     changed: list[dict[ParentSet, Structure]] = []
     for i, parents in enumerate(structure.parents):

@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from milpbn.claims.result import Result
 from milpbn.data import Dataset, Table, read_table
+from milpbn.data.dataset import require_class
 from milpbn.network.cpt import require_states
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -103,6 +104,8 @@ def maximise(question: Question, options: Options, *, started: float | None = No
     ):
         dataset = budget.before(lambda: training_data(question.data), "the data were read")
         require_states(dataset)
+        if options.method != "ml":
+            require_class(dataset, f"The fit of the parameters by {options.method} (--parameters)")
         milp = engine.capabilities.milp
         stated = Statement.of(dataset, question, options, for_milp=milp, budget=budget)
         described: dict[str, Any] = {}

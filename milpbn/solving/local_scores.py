@@ -19,8 +19,9 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import stated
 from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.problem import Problem, build_problem, checked_constraints
 from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
@@ -71,7 +72,8 @@ def export_local_scores(
             f"The score {spec.name} is not a sum of local scores, as a .jkl file needs it; choose ll, mdl, aic or "
             "bdeu, or write the model as .lp or .mps."
         )
-    problem = build_problem(training_data(data), spec, constraints)
+    dataset = training_data(data)
+    problem = build_problem(dataset, *stated(dataset, spec, checked_constraints(constraints)))
     if problem.rules.max_children:
         raise InputError("A .jkl file cannot hold limits on the number of children; drop --max-children.")
     local = LocalScores(problem.candidates, problem.linear)

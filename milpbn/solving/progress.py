@@ -293,8 +293,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
     if not result.optimal and gap.relative_to_bound is not None and gap.relative_to_bound <= 1e-4:
         within = "  (within 1e-4)"
     lines = [
-        f"data       {data.name}: {data.samples} samples{total}{unique}, "
-        f"{data.features} features, {data.classes} classes",
+        f"data       {data.name}: {data.samples} samples{total}{unique}, {data.variables}",
         *dropped_lines(result.notes),
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
@@ -352,7 +351,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
     lines += alternative_lines(result.alternatives, result.among)
     if result.structure is not None:
         lines += structure_lines(result.structure)
-        if not result.structure.markov_blanket:
+        if data.classes and not result.structure.markov_blanket:
             lines.append("  (no arc joins the class: this network gives every sample the same class)")
     return "\n".join(lines)
 

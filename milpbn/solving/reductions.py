@@ -23,7 +23,7 @@ from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates, list_candidates
-from milpbn.problem.class_free import settled
+from milpbn.problem.class_free import stated
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.forecast import SCREENED, require_kept_room
@@ -72,8 +72,9 @@ class Statement:
 
         If the K best are listed, these are all class-free sets, and no arcs of features with one state.
         """
-        asked, start, listed = checked_constraints(question.constraints), options.start, options.n_best > 1
-        score = settled(question.score, asked, dataset.total_weight, listed=listed)
+        start, listed = options.start, options.n_best > 1
+        constraints = checked_constraints(question.constraints)
+        score, asked = stated(dataset, question.score, constraints, listed=listed)
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)

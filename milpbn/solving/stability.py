@@ -16,6 +16,7 @@ from milpbn.claims.about import DataSummary
 from milpbn.claims.reasons import Limit
 from milpbn.claims.stability import FORMAT, SampleRun, Stability
 from milpbn.data import Dataset
+from milpbn.data.dataset import require_class
 from milpbn.errors import InputError, MilpbnError
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import checked_constraints
@@ -177,6 +178,7 @@ def bootstrapped(
     if output is not None:
         check_writable(output)
     dataset = training_data(question.data)
+    require_class(dataset, "Bootstrap stability")
     searches = Searches(replace(question, data=dataset), options)
     empty = Stability(
         data=DataSummary.of(dataset),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data import Dataset, Table, stratified_folds, validation_split
+from milpbn.data.dataset import require_class
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
 from milpbn.errors import InputError
@@ -46,6 +47,7 @@ def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], 
     """
     if isinstance(source, Table):
         rows = source.train_indices
+        require_class(source, "Validation")
         classes = source.dataset(rows).y
     else:
         rows, classes = np.arange(source.n_samples), source.y

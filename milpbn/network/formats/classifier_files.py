@@ -2,9 +2,10 @@
 
 Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
 {variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table}} and
-``provenance``. A table has one axis per parent, in the listed order, and the axis of the variable's own states last.
-The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third one, and the
-documents of its networks in a list under ``members``.
+``provenance``; and ``has_class`` (false) if no variable is a class. A table has one axis per parent, in the listed
+order, and the axis of the variable's own states last. The file of a pseudo-TAN has another ``format``; see
+`PseudoClassifier`. The file of an average has a third one, and the documents of its networks in a list under
+``members``.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
             for cpt in classifier.cpts
         },
         "provenance": json_safe(classifier.provenance),
+        **({} if classifier.has_class else {"has_class": False}),
     }
 
 
@@ -144,7 +146,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
     _require_version(document, VERSION)
     variables = tuple(_variable(item) for item in _get(document, "variables", list, "the file"))
-    check_variables(variables)
+    has_class = _get(document, "has_class", bool, "the file") if "has_class" in document else True
+    check_variables(variables, has_class=has_class)
     names = [v.name for v in variables]
     structure = Structure.from_mapping(names, parents_mapping(_get(document, "structure", dict, "the file")))
 
@@ -168,7 +171,7 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     provenance = _get(document, "provenance", dict, "the file")
     # Files of versions before this key are of Laplace-smoothed tables.
     towards = document.get("smoothing_towards", UNIFORM)
-    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards)
+    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards, has_class)
 
 
 def _averaged_from_dict(document: Mapping[str, Any]) -> AveragedClassifier:

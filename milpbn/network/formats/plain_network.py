@@ -111,7 +111,7 @@ def _properties(classifier: Classifier, index: int) -> dict[str, str]:
     if variable.missing_state != shown.missing_state:
         properties[MISSING_STATE] = _YES_NO[variable.missing_state]
     if index == len(classifier.variables) - 1:
-        properties[CLASS] = "yes"
+        properties[CLASS] = _YES_NO[classifier.has_class]
         properties[SMOOTHING] = repr(float(classifier.smoothing))
         properties[TOWARDS_NAME] = classifier.smoothing_towards
         properties |= {} if variable.label_type == "text" else {LABEL_TYPE: variable.label_type}
@@ -124,15 +124,19 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     The nodes may have any order; names and labels are those of the properties `NAME` and `STATES` where they have them.
     Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1. Without a target, the class is the
     variable that has the property ``milpbn_class``. The provenance says where the network comes from (`origin`, such as
-    "BIF"). Raises `InputError` if there is no such variable, or the nodes do not make up a network: names or states
-    that occur twice, unknown parents, cycles, tables of another shape or without probabilities.
+    "BIF"). If a variable has that property with the value "no", the network has no class. Raises `InputError` if there
+    is no such variable, or the nodes do not make up a network: names or states that occur twice, unknown parents,
+    cycles, tables of another shape or without probabilities.
     """
     nodes = _with_original_texts(_without_unused_states(nodes))
+    has_class = target is not None or all(node.properties.get(CLASS) != "no" for node in nodes)
     names = [node.name for node in nodes]
     if len(set(names)) < len(names):
         raise InputError(f"It has the variable {next(n for n in names if names.count(n) > 1)!r} twice.")
     chosen = (
-        [node.name for node in nodes if node.properties.get(CLASS) == "yes"] if target is None else [target]
+        [node.name for node in nodes if node.properties.get(CLASS) == _YES_NO[has_class]]
+        if target is None
+        else [target]
     )
     if len(chosen) != 1 or chosen[0] not in names:
         listed = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
@@ -145,7 +149,9 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     last = nodes[names.index(chosen[0])]
     ordered = [*(node for node in nodes if node is not last), last]
     # The class is compared by its labels, so it has no cuts.
-    target_variable = replace(_variable(last), cuts=None, label_type=last.properties.get(LABEL_TYPE, "text"))
+    target_variable = replace(_variable(last), label_type=last.properties.get(LABEL_TYPE, "text"))
+    if has_class:
+        target_variable = replace(target_variable, cuts=None)
     variables = (*map(_variable, ordered[:-1]), target_variable)
     index = {node.name: i for i, node in enumerate(ordered)}
     structure = Structure.from_mapping(list(index), {node.name: node.parents for node in ordered})
@@ -160,6 +166,7 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
         smoothing if 0 <= smoothing < math.inf else 0.0,
         provenance,
         towards if towards in TOWARDS else UNIFORM,
+        has_class,
     )
 
 

@@ -34,7 +34,7 @@ Writer: TypeAlias = Callable[[AnyClassifier], str | bytes]
 
 def _read_json(text: str, target: str | None) -> AnyClassifier:
     classifier = any_classifier_from_dict(parse_object(text))
-    if target in (None, classifier.variables[-1].name):
+    if target is None or (target == classifier.variables[-1].name and getattr(classifier, "has_class", True)):
         return classifier
     if not isinstance(classifier, Classifier):
         raise InputError(

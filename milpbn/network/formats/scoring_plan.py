@@ -72,6 +72,8 @@ def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringP
 
     Raises `InputError` if a sum would need more than `MOST_ENTRIES` entries.
     """
+    if not isinstance(classifier, AveragedClassifier):
+        classifier.require_class()
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     return tuple(_plan(member) for member in members)
 

@@ -53,10 +53,11 @@ class Explanation(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The variables and tables of a directed acyclic graph."""
+    """The variables and tables of a directed acyclic graph, and whether the last variable is a class."""
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
+    has_class: bool = True
 
 
 class Queries:
@@ -236,7 +237,7 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
         if codes[0, i] != UNKNOWN:
             continue
         known = ", ".join(map(repr, variable.states))
-        if i == len(network.variables) - 1:
+        if i == len(network.variables) - 1 and network.has_class:
             raise InputError(f"The class {name!r} has no state {value!r}; it has {known}.")
         warn(
             f"Training never saw the value {value!r} of {name!r}, whose states are {known}: it says nothing about its "
