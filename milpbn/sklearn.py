@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from milpbn.estimators import (
+    BayesianNetworkStructure,
     DifferentiableTANClassifier,
     MaxMarginBNClassifier,
     MDLPDiscretizer,
@@ -11,6 +12,7 @@ from milpbn.estimators import (
 )
 
 __all__ = [
+    "BayesianNetworkStructure",
     "DifferentiableTANClassifier",
     "MDLPDiscretizer",
     "MaxMarginBNClassifier",

@@ -2,51 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from milpbn.data import Table, read_table
+from milpbn.data import Table
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.data.encodings import Encodings, encodings_of
-from milpbn.data.options import MISSING_POLICIES
 from milpbn.data.weights import doubt_on_total, require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.inputs import (
-    asked_out,
     class_texts,
-    declared_kinds,
     features_frame,
-    in_pandas,
     label_type_of,
     labels,
-    named_columns,
     seed,
     states_of_classes,
     weights_of_classes,
     weights_of_rows,
 )
-from milpbn.estimators.parameters import DataParameters
+from milpbn.estimators.network import ALLOWING, NetworkEstimator
+from milpbn.estimators.parameters import ClassifierParameters
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, JointPredictor
-from milpbn.network.inference.queries import Queries
 from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
-from milpbn.util.jsonable import shorten
 
-#: What may be done at prediction with columns that a data frame lacks.
-ABSENT = ("error", "marginalise")
-#: Value of ``missing`` that leaves the choice between "drop" and "state" to a recipe.
-SELECT = "select"
-#: Values of ``missing`` under which features may lack values.
-ALLOWING = ("state", "drop", SELECT)
 #: Name of the class variable where y has none.
 CLASS = "class"
 
@@ -56,7 +43,7 @@ def _has_joint(estimator: Any) -> bool:
     return hasattr(getattr(estimator, "classifier_", Classifier), "predict_log_joint")
 
 
-class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
+class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
     """Base of the classifiers. A subclass is an `estimator` with a `fit`.
 
     Notes
@@ -66,25 +53,9 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
     features.
     """
 
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram, which `_repr_html_` and notebooks show, and behind it the fitted network."""
-        diagram: str = super()._html_repr()
-        fitted = getattr(self, "classifier_", None)
-        draw = getattr(fitted, "_repr_html_", None)
-        return diagram if draw is None else diagram + draw()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing in ALLOWING
-        return tags
-
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """Check training data, set `classes_`, and return them as a table of rows with positive weight."""
-        policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
-        for option, words in (("absent_columns", ABSENT), ("missing", policies)):
-            given = getattr(self, option)
-            if given not in words:
-                raise InputError(f"{option} must be one of {', '.join(words)}; got {shorten(given)}.")
+        self._check_policies()
         allow_missing = self.missing in ALLOWING
         asked = {"drop": self.drop, "features": self.features}
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
@@ -100,24 +71,8 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
 
         classes, codes = np.unique(y, return_inverse=True)
         texts = class_texts(classes)
-        drop, features = named_columns(frame, self.drop), named_columns(frame, self.features)
-        if self.features is not None and not features:
-            raise InputError("features names no column; name some, or leave it out.")
-        if self.features is None and not hasattr(X, "columns"):  # the columns of an array are all features
-            features = [name for name in frame.columns if name not in drop]
-        out = asked_out(frame, self.drop, self.features)
-        continuous, nominal = declared_kinds(frame, self.continuous, self.nominal, out)
-        table = read_table(
-            frame.assign(**{target: pd.Series(texts, dtype=object).take(codes).to_numpy()}),
-            target=target,
-            drop=[name.strip() for name in drop],
-            features=[name.strip() for name in features],
-            continuous=[name.strip() for name in continuous],
-            nominal=[*(name.strip() for name in nominal), target],
-            missing="state" if self.missing == SELECT else self.missing,  # type: ignore[arg-type]
-            states=self.states,  # type: ignore[arg-type]
-            discretise=self.discretise,
-        )
+        of_rows = pd.Series(texts, dtype=object).take(codes).to_numpy()
+        table = self._read(X, frame.assign(**{target: of_rows}), target)
         kept = np.asarray(table.frame.index)
         left = np.unique(codes[kept])
         if len(left) < 2:
@@ -134,8 +89,6 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
             table = table.reweighted(weights_of_classes(self.class_weight, y[kept], table.weights))
         require_range(table.weights, "The products of sample weights and class weights")
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
-        self.n_dropped_ = len(frame) - table.n_rows
-        self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
         return replace(table, label_type=label_type_of(classes))
 
     def _fitted(
@@ -147,51 +100,6 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
             "structure_": None if structure is None else structure.to_mapping(),
             "_class_states": states_of_classes(predictor.variables[-1], self._class_texts),
         }
-
-    def _set(self, attributes: Mapping[str, Any]) -> None:
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-    def _encoded(self, X: Any) -> Any:
-        """Return checked features as the model reads them."""
-        check_is_fitted(self)
-        X = in_pandas(X)
-        absent = self._absent(X)
-        if absent:
-            # Any value does for the checks of the others; the columns are taken out again below.
-            others = [name for name in X.columns if name not in self.feature_names_in_]
-            X = X.assign(**dict.fromkeys(absent, 0))
-            X = X[[*(name for name in self.feature_names_in_ if name in X.columns), *others]]
-        frame = features_frame(
-            self,
-            X,
-            reset=False,
-            allow_missing=self.missing in ALLOWING,
-            drop=self.drop,
-            features=self.features,
-        )
-        variables = [variable.name for variable in self.classifier_.variables[:-1]]
-        places = [
-            place
-            for place in zip(self._kept, variables, strict=True)
-            if frame.columns[place[0]] not in absent
-        ]
-        frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
-        # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.
-        return self.classifier_.encode(frame, ignore_unseen=True)
-
-    def _absent(self, X: Any) -> list[str]:
-        """Return the columns of the training data that a data frame lacks and may lack; always those left out."""
-        if not isinstance(X, pd.DataFrame):
-            return []
-        names = list(getattr(self, "feature_names_in_", []))
-        absent = [name for name in names if name not in X.columns]
-        if self.absent_columns != "marginalise":
-            kept = {names[k] for k in self._kept} if names else ()
-            return [name for name in absent if name not in kept]
-        if names and len(absent) == len(names):
-            raise InputError(f"X has none of the columns of the training data, such as {names[0]!r}.")
-        return absent
 
     @available_if(_has_joint)
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -246,24 +154,6 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
         """
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
-
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Return the log-likelihood of every sample: the class and missing features are summed over.
-
-        X is as for `predict_joint_log_proba`.
-
-        Returns
-        -------
-        float64 array, shape (M,)
-            log P(x) in nats.
-
-        Raises
-        ------
-        ValueError
-            If the model is not one Bayesian network, such as an average.
-        """
-        data = self._encoded(X)
-        return self._queries().log_likelihood(data)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Draw samples from the joint distribution of features and class.
@@ -364,14 +254,6 @@ class BaseBNClassifier(DataParameters, ClassifierMixin, BaseEstimator):
         if label not in states:
             raise InputError(f"{label!r} is not a class; the classes are {list(states)}.")
         return str(self.classifier_.classes[states[label]])
-
-    def _queries(self) -> Queries:
-        """Return the model, if it can be asked for a joint distribution."""
-        if isinstance(self.classifier_, Queries):
-            return self.classifier_
-        raise InputError(
-            f"A {type(self.classifier_).__name__} is not one Bayesian network, and has no joint distribution."
-        )
 
 
 def _with_classes(data: Dataset, codes: list[int]) -> Dataset:

@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-
-from milpbn.claims.reasons import Limit
-from milpbn.claims.result import NotSavedError, Reason, Result
+from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
-from milpbn.errors import DataWarning, InputError, MilpbnWarning, NoIncumbentError, warn
+from milpbn.errors import DataWarning, MilpbnWarning, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.parameters import estimator
+from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected
-from milpbn.solving.smallest import smallest_model
 from milpbn.util import interrupts
 
 
@@ -262,72 +257,31 @@ interrupted
         if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
-        result = None
-        # No search with a limit of 0, which `Options` would refuse; it has checked all others.
-        if options.time_limit is not None or self.time_limit is None:
-            try:
-                asked = Question.of(
-                    data if grid is None else table,
-                    score,
-                    self.constraints,
-                    subset=self.subset,
-                    screen=self.screen,
-                    random_state=options.random_state,
-                )
-                if grid is None:
-                    result = maximise(asked, options, started=began)
-                else:
-                    result = maximise_selected(asked, own, grid, started=began)
-            except NoIncumbentError:
-                result = None
-        if result is not None and result.reason is Reason.INFEASIBLE:
-            raise InputError("No structure obeys the constraints; relax one of them.")
-        if result is None or result.structure is None:
-            limit = None if result is None else result.limit
-            result = smallest_model(
-                data, score, options, constraints=self.constraints, started=began, limit=limit or Limit.TIME
+
+        def search() -> Result:
+            asked = Question.of(
+                data if grid is None else table,
+                score,
+                self.constraints,
+                subset=self.subset,
+                screen=self.screen,
+                random_state=options.random_state,
             )
-        return result
+            if grid is None:
+                return maximise(asked, options, started=began)
+            return maximise_selected(asked, own, grid, started=began)
+
+        return found_or_smallest(self, search, Question(data, score, self.constraints), options, began)
 
     def _attributes(self, result: Result) -> dict[str, Any]:
         """Return the fitted attributes that belong to a result with a structure."""
         assert result.classifier is not None
-        gap = result.gap.absolute
-        stop = result.reason if result.limit is None else result.limit
-        return {
-            **self._fitted(result.classifier, result.structure),
-            "objective_": _number(result.objective),
-            "bound_": _number(result.bound),
-            "gap_": _number(gap),
-            "optimal_": result.optimal,
-            "stop_reason_": str(stop),
-            "trace_": np.array(result.trace, dtype=np.float64).reshape(-1, 3),
-            "result_": result,
-        }
+        return {**self._fitted(result.classifier, result.structure), **figures_of(result)}
 
     def _warn(self, result: Result) -> None:
-        """Warn if no feature matters, and if the search ended before a proof and the gap that was asked for."""
+        """Warn if no feature matters, and as `warn_of_gap` does."""
         alone = result.structure is not None and not result.structure.markov_blanket
         if alone and result.limit is None and result.average is None:
             said = "No arc joins the class: every row gets the same class."
             warn(f"{said} Another objective, or a larger p, may use the features.", MilpbnWarning)
-        searched = result.searched
-        if searched.optimal or result.limit in (Limit.GAP, Limit.GAP_SE):
-            return
-        gap = result.searched.gap
-        known = "no bound is known"
-        if gap.absolute is not None:
-            relative = gap.relative_to_bound
-            share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
-            known = f"the gap is at most {gap.absolute:.6g} nats{share}"
-        how = "ended within the solver's tolerances" if result.limit is None else result.limit.words
-        warn(
-            f"The search {how} before it proved the structure best; {known}. Allow more time with time_limit, or "
-            "accept a gap with gap_rel, gap_abs or gap_se.",
-            ConvergenceWarning,
-        )
-
-
-def _number(value: float | None) -> float:
-    """Return a number, NaN if it is unknown."""
-    return math.nan if value is None else float(value)
+        warn_of_gap(result)

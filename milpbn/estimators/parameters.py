@@ -94,6 +94,8 @@ def estimator(kind: T) -> T:
     ):
         shared = re.split(r"^(?=\S)", entries, flags=re.MULTILINE)[1:]
         others = [entry for entry in shared if f"\n    {entry.partition(' :')[0]} :" not in text]
+        if place != "{fitted}":
+            others = [entry for entry in others if hasattr(made, re.split(" :|,", entry)[0])]
         text = text.replace(f"    {place}\n", indent("".join(others), "    "))
     made.__doc__ = text
     return made
@@ -101,7 +103,7 @@ def estimator(kind: T) -> T:
 
 @estimator
 class DataParameters:
-    """The parameters that say how X and y are read."""
+    """The parameters that say how X is read."""
 
     drop: Columns = None
     features: Columns = None
@@ -111,5 +113,11 @@ class DataParameters:
     states: str = ReadingOptions.states
     absent_columns: str = "error"
     discretise: str = ReadingOptions.discretise
-    class_weight: Mapping[Any, float] | str | None = None
     random_state: Any = 0
+
+
+@estimator
+class ClassifierParameters(DataParameters):
+    """The parameters of classifiers that say how X and y are read."""
+
+    class_weight: Mapping[Any, float] | str | None = None

@@ -7,8 +7,8 @@ from dataclasses import fields
 from typing import Any
 
 from milpbn.errors import InputError
-from milpbn.estimators.base import SELECT
 from milpbn.estimators.inputs import seed, threads
+from milpbn.estimators.network import SELECT
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.grid import DISCRETISE, MISSING
 from milpbn.solving.options import Options
@@ -24,7 +24,7 @@ CV = "cv"
 def score_of(model: Any) -> Score:
     """Return the score; options that validation chooses have their defaults."""
     named = _named(model, Score)
-    if named["p"] == CV and named["gamma"] is not None:
+    if named.get("p") == CV and named["gamma"] is not None:
         raise InputError("p='cv' chooses gamma itself; leave out p or gamma.")
     return Score(**{key: value for key, value in named.items() if not _is_cv(value)})
 

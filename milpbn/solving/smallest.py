@@ -17,6 +17,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
 from milpbn.problem.bounds import loose_bound
+from milpbn.problem.class_free import stated
 from milpbn.problem.conflicts import feasible_structure, resolve
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.problem import checked_constraints
@@ -48,8 +49,9 @@ def smallest_model(
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)
+    score, constraints = stated(data, score, checked_constraints(constraints))
     if constraints:
-        rules, admitted = resolve(checked_constraints(constraints), data.names, score)
+        rules, admitted = resolve(constraints, data.names, score)
         structure = feasible_structure(sets_up_to(data.names, admitted, [0] * data.n_variables), rules)
         assert structure is not None  # `resolve` has found that there is one
     else:

@@ -8,6 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from milpbn.sklearn import (
+    BayesianNetworkStructure,
     DifferentiableTANClassifier,
     MaxMarginBNClassifier,
     MDLPDiscretizer,
@@ -44,6 +45,8 @@ ESTIMATORS = [
     TANClassifier(),
     DifferentiableTANClassifier(),
     MDLPDiscretizer(),
+    BayesianNetworkStructure(),
+    BayesianNetworkStructure(missing="state", max_parents=1),
     NaiveBayesClassifier(missing="error", absent_columns="marginalise"),
     TANClassifier(missing="state"),
     NaiveBayesOfIntegers(missing="error"),

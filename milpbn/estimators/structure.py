@@ -1,0 +1,225 @@
+"""Exact structure learning of a network of all variables, without a class."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_is_fitted
+
+from milpbn.claims.result import NotSavedError
+from milpbn.errors import InputError
+from milpbn.estimators.inputs import features_frame, seed, weights_of_rows
+from milpbn.estimators.network import ALLOWING, NetworkEstimator
+from milpbn.estimators.parameters import estimator
+from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
+from milpbn.estimators.settings import options_of, score_of
+from milpbn.network.formats.libraries import to_networkx, to_pgmpy
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.solving.api import maximise
+from milpbn.solving.question import Question
+from milpbn.util import interrupts
+
+if TYPE_CHECKING:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+
+@estimator
+class BayesianNetworkStructure(NetworkEstimator):
+    """Bayesian network of all columns whose structure is proved to maximise a score, or is known to be within a gap.
+
+    No column is a class. The search may be stopped by `time_limit` or by Ctrl-C; it then keeps the best structure so
+    far, with its proven gap.
+
+    Parameters
+    ----------
+    objective : {"bdeu", "mdl", "bic", "aic", "aicc", "ll"}, default="bdeu"
+        The score that the structure maximises. (It is called `score` elsewhere in milpbn, which is a method of an
+        estimator.)
+    max_parents : int, default=3
+        The most parents of a variable.
+    {score}
+    constraints : Constraints or None, default=None
+        Arcs and paths that are required or forbidden, and more; see `milpbn.Constraints`.
+    screen : int or None, default=None
+        Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
+        structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
+    time_limit : float or None, default=None
+        Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
+        time ends before there is a structure, the model has no arcs but those that the constraints require.
+    memory_limit, gap_rel, gap_abs, gap_se, backend, start, n_best, solver_options, output, trace, log, interrupted
+        How to search, and what to write; see `milpbn.solving.options.Options`.
+    {data}
+    discretise : str, default="quantile:5"
+        How continuous columns are cut into intervals: ``quantile:K``, ``uniform:K`` or ``kmeans:K``. The cuts of
+        ``mdl`` need a class.
+    random_state : int, RandomState or None, default=0
+        Seed. With an int and no time limit, a fit can be repeated exactly.
+    n_jobs : int or None, default=None
+        Threads; None means 1, and -1 all cores.
+    verbose : bool, default=False
+        Whether to show a line for every change of incumbent or bound.
+
+    Attributes
+    ----------
+    causal_graph_, graph_ : networkx.DiGraph
+        The structure; both are the same graph. Networks whose arcs without directions and whose v-structures are the
+        same (`milpbn.network.equivalence`) fit data equally well, so that a direction is no proof of a cause.
+    structure_ : dict of str to list of str
+        Parents of every variable. Columns of arrays are called ``x0``, ``x1``, ...
+    objective_ : float
+        The score of the structure, in nats.
+    bound_ : float
+        Upper bound on the score of every structure; NaN if there is none.
+    gap_ : float
+        ``bound_ - objective_`` in nats; ``result_.gap`` has the relative gaps.
+    optimal_ : bool
+        Whether the structure is proved best.
+    stop_reason_ : str
+        ``optimal``, or what stopped the search: ``time``, ``gap``, ``gap-se``, ``user`` or ``memory``; ``feasible`` if
+        a solver ended by itself within its tolerances.
+    trace_ : float64 array, shape (T, 3)
+        Seconds, incumbent and bound at every change; NaN where unknown.
+    result_ : Result
+        Everything that is known about the run; ``result_.save("result.json")`` writes it.
+    classifier_ : Classifier
+        The network with its tables, without a class; `milpbn.network.save_classifier` writes it.
+    n_dropped_, n_features_in_, feature_names_in_
+        As in the other estimators.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from milpbn.sklearn import BayesianNetworkStructure
+    >>> model = BayesianNetworkStructure(discretise="quantile:3").fit(load_iris(as_frame=True).data)
+    >>> model.optimal_, len(model.graph_.edges)
+    (True, 3)
+    """
+
+    objective: str = "bdeu"
+    max_parents: int = 3
+    smoothing: float = 1.0
+    equivalent_sample_size: float = 1.0
+    constraints: Constraints | None = None
+    screen: int | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    gap_se: float = 0.0
+    backend: str = "auto"
+    start: Structure | None = None
+    n_best: int = 1
+    solver_options: Mapping[str, str] | None = None
+    output: str | os.PathLike[str] | None = None
+    trace: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
+    interrupted: Callable[[], bool] | None = None
+    discretise: str = "quantile:5"
+    n_jobs: int | None = None
+    verbose: bool = False
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BayesianNetworkStructure:
+        """Search for the best structure, fit its tables, and return the fitted estimator itself.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, V)
+            The variables.
+        y : object
+            Not used.
+        sample_weight : array-like, shape (M,), optional
+            Weights. A weight of 2 is the same as two rows, and a weight of 0 the same as none.
+
+        Raises
+        ------
+        ValueError
+            If data or options are unusable (`milpbn.InputError` and scikit-learn's own errors).
+        NotSavedError
+            If a file could not be written at the end; the estimator is fitted.
+        SolverError
+            If the solver fails.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the structure is not proved best, and the gap is larger than the one that was asked for.
+        """
+        began = time.monotonic()
+        data = self._data(X, sample_weight)
+        score, options = score_of(self), options_of(self, None)
+        asked = Question.of(
+            data, score, self.constraints, screen=self.screen, random_state=options.random_state
+        )
+        unsaved: NotSavedError | None = None
+        try:
+            with interrupts.handled():
+                result = found_or_smallest(
+                    self, lambda: maximise(asked, options, started=began), asked, options, began
+                )
+        except NotSavedError as error:
+            unsaved, result = error, error.result
+        assert result.structure is not None
+        graph = to_networkx(result.structure)
+        self._set(figures_of(result))
+        self._set({"classifier_": result.classifier, "structure_": result.structure.to_mapping()})
+        self._set({"graph_": graph, "causal_graph_": graph})
+        warn_of_gap(result)
+        if unsaved is not None:
+            raise unsaved
+        return self
+
+    def _data(self, X: Any, sample_weight: Any) -> Any:
+        """Return the rows of positive weight as data without a class."""
+        self._check_policies()
+        asked = {"drop": self.drop, "features": self.features}
+        allow_missing = self.missing in ALLOWING
+        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y="no_validation", **asked)
+        if frame.shape[1] < 2:
+            raise InputError(
+                "X has 1 feature(s) (n_features = 1), and a network of one variable has no arcs; give at least two."
+            )
+        weights = weights_of_rows(sample_weight, frame)
+        present = weights > 0  # rows of weight 0 count as absent, also their values
+        frame, weights = frame[present].reset_index(drop=True), weights[present]
+        table = self._read(X, frame, None)
+        return table.reweighted(weights[np.asarray(table.frame.index)]).dataset("train")
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return the mean log-likelihood of samples in nats, for validation; X is as for `score_samples`."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> pd.DataFrame:
+        """Draw samples from the network.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        random_state : int, RandomState or None
+            Seed; None draws other samples each time.
+
+        Returns
+        -------
+        DataFrame, shape (n_samples, V)
+            Labels of the states as text; continuous columns have intervals.
+        """
+        check_is_fitted(self)
+        data = self.classifier_.sample(n_samples, random_state=seed(random_state))
+        return pd.DataFrame(data.labels, columns=list(data.names))
+
+    def to_pgmpy(self) -> DiscreteBayesianNetwork:
+        """Return the network as a model of pgmpy, with its tables (`milpbn.network.to_pgmpy`).
+
+        Raises
+        ------
+        ValueError
+            If pgmpy is not installed.
+        """
+        check_is_fitted(self)
+        return to_pgmpy(self.classifier_)
