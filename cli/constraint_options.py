@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.sections import once, option, option_group
 from milpbn.cli.steps import read_document
-from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, TIERS
+from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, INDEPENDENCE, TIERS
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,10 +30,19 @@ if TYPE_CHECKING:
     option(
         "--arc-weight", ARC_WEIGHT, "Nats added to the score of structures that have an arc.", multiple=True
     ),
+    option("--ancestor", ARC, "A,B: a directed path must lead from A to B.", multiple=True),
+    option("--no-ancestor", ARC, "A,B: no directed path may lead from A to B.", multiple=True),
+    option(
+        "--independence",
+        INDEPENDENCE,
+        "A,B or 'A,B|C,D': the structure must separate A and B, given C and D.",
+        multiple=True,
+    ),
     option(
         "--constraints constraints_file",
         FILE,
-        "JSON file with the keys required, forbidden, tiers, max_children, fixed, allowed, arc_weights.",
+        "JSON file with the keys required, forbidden, tiers, max_children, fixed, allowed, arc_weights, ancestors, "
+        "no_ancestors, independences.",
     ),
 )
 def constraint_options(constraints_file: str | None, **values: Any) -> Constraints:
@@ -51,6 +60,9 @@ def constraint_options(constraints_file: str | None, **values: Any) -> Constrain
         fixed=once("--fix", base.fixed, values["fix"]),
         allowed=once("--allow", base.allowed, values["allow"]),
         arc_weights=once("--arc-weight", base.arc_weights, values["arc_weight"]),
+        ancestors=(*base.ancestors, *values["ancestor"]),
+        no_ancestors=(*base.no_ancestors, *values["no_ancestor"]),
+        independences=(*base.independences, *values["independence"]),
     )
 
 

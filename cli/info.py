@@ -217,10 +217,11 @@ def _describe_sidecar(path: str) -> list[str]:
 
     sidecar = Sidecar.load(Path(path))
     score = sidecar.score.describe(arc_weights=sidecar.constraints.arc_weights)
-    only = among(sidecar.score, sidecar.constraints)
+    only, size = among(sidecar.score, sidecar.constraints), len(sidecar.names)
     return [
         f"sidecar  {path}",
-        f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
+        f"data     {sidecar.data.get('name', '(unknown)')}: "
+        + (f"{size - 1} features" if sidecar.data.get("classes") != 0 else f"{size} variables, no class"),
         f"score    {score}",
         *([f"among    {only}"] if only else []),
         f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",

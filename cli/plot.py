@@ -153,8 +153,8 @@ def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> S
             losses = arc_losses(dataset, result.structure, result.score)
     if kind == "result":
         return draw_result(result, losses)
-    known = {"losses": losses, "proved": result.proved, "has_class": result.data.classes > 0}
-    return draw_structure(result.structure, **known)
+    has_class = result.data.classes > 0
+    return draw_structure(result.structure, losses=losses, proved=result.proved, has_class=has_class)
 
 
 def _object(path: str) -> dict[str, Any] | None:

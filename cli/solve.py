@@ -110,6 +110,7 @@ def solve(
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
       milpbn solve table.csv --target class --recipe accurate --classifier classifier.json
       milpbn solve table.csv --target class --output result.json --checkpoint state.npz
+      milpbn solve table.csv --no-target --score bdeu --max-parents 3 --classifier network.json
 
     Ctrl-C stops the search and keeps the best structure so far; with --checkpoint, the same command goes on.
     """

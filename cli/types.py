@@ -126,6 +126,16 @@ def parse_arc(text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
+def parse_independence(text: str) -> tuple[str, str, tuple[str, ...]]:
+    """Return the two variables of ``A,B|C,D``, and those that separate them, if there are any."""
+    pair, *given = split(text, "|")
+    if len(given) > 1:
+        raise ValueError(
+            "has more than one bar; write A,B|C,D, with names that contain bars in double quotes"
+        )
+    return *parse_arc(pair), parse_names(given[0]) if given else ()
+
+
 def parse_arc_weight(text: str) -> tuple[tuple[str, str], float]:
     """Return the arc and the weight of ``PARENT,CHILD=NATS``."""
     *arc, weight = split(text, "=")
@@ -241,6 +251,7 @@ NAMES = Parsed("a,b,...", parse_names, completion.listed(","))
 MISSING_VALUES = Parsed("value,name=value,...", parse_missing_values, completion.listed(",="))
 ARC = Parsed("parent,child", parse_arc, completion.listed(","))
 ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight, completion.listed(","))
+INDEPENDENCE = Parsed("a,b|c,d", parse_independence, completion.listed(",|"))
 TIERS = Parsed("a,b;c;...", parse_tiers, completion.listed(",;"))
 FAMILY = Parsed("name=p1,p2", parse_family, completion.listed(",="))
 CHILD_LIMIT = Parsed("n|name=n", parse_limit, completion.listed(""))

@@ -17,7 +17,7 @@ from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
 from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
-from milpbn.data.options import Missing, ReadingOptions, States, Target, TextFormat
+from milpbn.data.options import DefaultTarget, Missing, ReadingOptions, States, TextFormat
 from milpbn.data.raw_table import RawTable, generated_names
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
@@ -33,7 +33,7 @@ def read_table(
     source: Source,
     y: Any = None,
     *,
-    target: str | Target | None = Target.LAST,
+    target: str | DefaultTarget | None = DefaultTarget.LAST,
     drop: Collection[str] = (),
     features: Collection[str] = (),
     continuous: Collection[str] = (),
@@ -64,7 +64,7 @@ def read_table(
         of arrays are called ``x1``, ``x2``, ... and ``class``.
     y : array-like, optional
         Class labels, one per row, if `source` is an array or data frame of features; the same as the pair (X, y).
-    target : str, None or Target.LAST
+    target : str, None or DefaultTarget.LAST
         The class column. With None the data have no class, and a network of all variables is learnt.
     drop, features, continuous, nominal, missing, weights, class_weights, data_dir, name, states, discretise
         Which columns and rows are used, and how; see `milpbn.data.options.ReadingOptions`.
@@ -179,7 +179,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
             "by commas, semicolons or tabs."
         )
     everything = factorise(frame, where, untyped=raw.untyped)
-    if options.target is not None and options.target is not Target.LAST:
+    if options.target is not None and options.target is not DefaultTarget.LAST:
         take_column(frame, options.target, "target", where)
     chosen = _choose_columns(everything, raw, options)
     columns = chosen.columns
@@ -228,7 +228,7 @@ def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:
     texts = set(options.nominal)
     # A class is no number, unless the user says how numbers are written.
     if options.decimal is None and options.thousands is None and options.target is not None:
-        texts.add(str(raw.frame.columns[-1] if options.target is Target.LAST else options.target))
+        texts.add(str(raw.frame.columns[-1] if options.target is DefaultTarget.LAST else options.target))
     known = raw.entry.continuous if raw.entry else ()
     numbers = {*options.continuous, *known, str(options.weights)}
     return read_cells(raw, numbers, only_numbers=raw.entry is not None, texts=texts)
@@ -259,7 +259,7 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
     """
     where, entry = raw.where, raw.entry
     target: str | None = (last := list(columns)[-1])
-    if options.target is not Target.LAST:
+    if options.target is not DefaultTarget.LAST:
         target = None if options.target is None else str(options.target)
     elif not raw.has_class and (entry is None or is_unnamed(last)):
         target = default_target(columns, options.nominal, raw.index) or last
@@ -272,7 +272,7 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
         undeclared = [name for name in undeclared if is_unnamed(name)]
     left_out = {**asked, **look_alikes(columns, undeclared, raw.index)}
     notes = describe_left_out(columns, left_out)
-    if options.target is Target.LAST and target != last:
+    if options.target is DefaultTarget.LAST and target != last:
         notes.append(f"The class is the last of the other columns, {target!r}.")
     if len(columns) - len(left_out) < 2:
         raise InputError(f"No column of {where} is left as a feature. {' '.join(notes)}")

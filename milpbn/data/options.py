@@ -18,7 +18,7 @@ from milpbn.util.options import option
 EVERY = "*"
 
 
-class Target(Enum):
+class DefaultTarget(Enum):
     """Which column is the class where no name says it."""
 
     LAST = "the last one that does not number the rows"
@@ -165,7 +165,7 @@ class ReadingOptions(TextFormat):
 
     Attributes
     ----------
-    target : str, None or Target.LAST
+    target : str, None or DefaultTarget.LAST
         The class column; None if the data have no class. By default it is the last column that does not number the
         rows (`milpbn.data.left_out.default_target`), or y of a pair.
     drop : collection of str
@@ -203,7 +203,9 @@ class ReadingOptions(TextFormat):
     """
 
     target: Any = option(
-        Target.LAST, "Class column; by default the last one that does not number the rows.", takes="variable"
+        DefaultTarget.LAST,
+        "Class column; by default the last one that does not number the rows.",
+        takes="variable",
     )
     drop: tuple[str, ...] = option((), "Columns that are not features, such as --drop id,name.")
     features: tuple[str, ...] = option(
@@ -265,7 +267,7 @@ class ReadingOptions(TextFormat):
         """
         own = {name: getattr(self, name) for name in OPTIONS if name not in (*TEXT_OPTIONS, "discretise")}
         own["states"] = None if self.states == "seen" else self.states
-        own["target"] = None if self.target is Target.LAST else self.target
+        own["target"] = None if self.target is DefaultTarget.LAST else self.target
         if isinstance(self.class_weights, Mapping):
             own["class_weights"] = {str(label): float(w) for label, w in self.class_weights.items()}
         without = {"target": None} if self.target is None else {}

@@ -212,7 +212,9 @@ class Table:
         """
         stages.enter("discretising")
         index = self._positions(rows)
-        class_variable, classes = self._classes(index) if self.has_class else (None, np.zeros_like(index))
+        class_variable, classes = (
+            self._classes(index) if self.has_class else (None, np.zeros(len(index), dtype=np.int32))
+        )
         if class_variable is None and self.discretisation.bins is None:
             self._refuse_mdl()
         own_state = self.missing == "state"

@@ -117,21 +117,7 @@ interrupted
     Attributes
     ----------
     {fitted}
-    objective_ : float
-        The score of the structure, in nats, under the generative parameters of the score.
-    bound_ : float
-        Upper bound on the score of every structure; NaN if there is none.
-    gap_ : float
-        ``bound_ - objective_`` in nats; ``result_.gap`` has the relative gaps.
-    optimal_ : bool
-        Whether the structure is proved best.
-    stop_reason_ : str
-        ``optimal``, or what stopped the search: ``time``, ``gap``, ``gap-se``, ``user``, ``node`` or ``memory``;
-        ``feasible`` if a solver ended by itself within its tolerances.
-    trace_ : float64 array, shape (T, 3)
-        Seconds, incumbent and bound at every change; NaN where unknown.
-    result_ : Result
-        Everything that is known about the run; ``result_.save("result.json")`` writes it.
+    {figures}
     classifier_ : Classifier or AveragedClassifier
         The model; `milpbn.network.save_classifier` writes it.
 

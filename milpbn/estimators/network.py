@@ -67,8 +67,8 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             features=[name.strip() for name in features],
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), *([] if target is None else [target])],
-            missing="state" if self.missing == SELECT else self.missing,
-            states=self.states,
+            missing="state" if self.missing == SELECT else self.missing,  # type: ignore[arg-type]
+            states=self.states,  # type: ignore[arg-type]
             discretise=self.discretise,
         )
         self.n_dropped_ = len(frame) - table.n_rows

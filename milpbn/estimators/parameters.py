@@ -53,6 +53,26 @@ feature_names_in_ : array of str, shape (N,)
 """
 
 
+#: Entries in the place of ``{figures}``: attributes that all searches set.
+FIGURES = """\
+objective_ : float
+    The score of the structure, in nats, under the generative parameters of the score.
+bound_ : float
+    Upper bound on the score of every structure; NaN if there is none.
+gap_ : float
+    ``bound_ - objective_`` in nats; ``result_.gap`` has the relative gaps.
+optimal_ : bool
+    Whether the structure is proved best.
+stop_reason_ : str
+    ``optimal``, or what stopped the search: ``time``, ``gap``, ``gap-se``, ``user``, ``node`` or ``memory``;
+    ``feasible`` if a solver ended by itself within its tolerances.
+trace_ : float64 array, shape (T, 3)
+    Seconds, incumbent and bound at every change; NaN where unknown.
+result_ : Result
+    Everything that is known about the run; ``result_.save("result.json")`` writes it.
+"""
+
+
 #: Entries in the place of ``{parameters}``, behind those of the learner's options.
 PARAMETERS = """\
 parameters : str or None, default=None
@@ -78,9 +98,9 @@ def _entries(options: Iterable[Field[Any]]) -> str:
 def estimator(kind: T) -> T:
     """Make the annotated attributes of a class and of its bases the keyword-only parameters of an estimator.
 
-    In the docstring, ``{data}``, ``{fitted}`` and ``{parameters}`` stand for the entries of `DATA`, `FITTED` and
-    `PARAMETERS`, ``{score}`` for the options of a score and ``{options}`` for those of the learner `_kind` that are
-    parameters of the estimator; without those that the docstring has itself.
+    In the docstring, ``{data}``, ``{fitted}``, ``{figures}`` and ``{parameters}`` stand for the entries of `DATA`,
+    `FITTED`, `FIGURES` and `PARAMETERS`, ``{score}`` for the options of a score and ``{options}`` for those of the
+    learner `_kind` that are parameters of the estimator; without those that the docstring has itself.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(kind)
     options = declared(made._kind) if hasattr(made, "_kind") else []
@@ -88,13 +108,14 @@ def estimator(kind: T) -> T:
     for place, entries in (
         ("{data}", DATA),
         ("{fitted}", FITTED),
+        ("{figures}", FIGURES),
         ("{score}", _entries(declared(DeclaredScore)[1:])),
         ("{options}", _entries(item for item in options if hasattr(made, item.name))),
         ("{parameters}", PARAMETERS),
     ):
         shared = re.split(r"^(?=\S)", entries, flags=re.MULTILINE)[1:]
         others = [entry for entry in shared if f"\n    {entry.partition(' :')[0]} :" not in text]
-        if place != "{fitted}":
+        if place not in ("{fitted}", "{figures}"):
             others = [entry for entry in others if hasattr(made, re.split(" :|,", entry)[0])]
         text = text.replace(f"    {place}\n", indent("".join(others), "    "))
     made.__doc__ = text

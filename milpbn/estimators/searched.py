@@ -35,8 +35,8 @@ def found_or_smallest(
         raise InputError("No structure obeys the constraints; relax one of them.")
     if result is None or result.structure is None:
         limit = Limit.TIME if result is None else result.limit or Limit.TIME
-        known = {"constraints": question.constraints, "started": began, "limit": limit}
-        result = smallest_model(question.data, question.score, options, **known)
+        asked = question.data, question.score, options
+        result = smallest_model(*asked, constraints=question.constraints, started=began, limit=limit)
     return result
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.claims.result import NotSavedError
 from milpbn.errors import InputError
-from milpbn.estimators.inputs import features_frame, seed, weights_of_rows
+from milpbn.estimators.inputs import features_frame, weights_of_rows
 from milpbn.estimators.network import ALLOWING, NetworkEstimator
 from milpbn.estimators.parameters import estimator
 from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
@@ -26,6 +26,7 @@ from milpbn.solving.question import Question
 from milpbn.util import interrupts
 
 if TYPE_CHECKING:
+    import networkx as nx
     from pgmpy.models import DiscreteBayesianNetwork
 
 
@@ -68,25 +69,11 @@ class BayesianNetworkStructure(NetworkEstimator):
     Attributes
     ----------
     causal_graph_, graph_ : networkx.DiGraph
-        The structure; both are the same graph. Networks whose arcs without directions and whose v-structures are the
+        The structure; both are the same. Networks whose arcs without directions and whose v-structures are the
         same (`milpbn.network.equivalence`) fit data equally well, so that a direction is no proof of a cause.
     structure_ : dict of str to list of str
         Parents of every variable. Columns of arrays are called ``x0``, ``x1``, ...
-    objective_ : float
-        The score of the structure, in nats.
-    bound_ : float
-        Upper bound on the score of every structure; NaN if there is none.
-    gap_ : float
-        ``bound_ - objective_`` in nats; ``result_.gap`` has the relative gaps.
-    optimal_ : bool
-        Whether the structure is proved best.
-    stop_reason_ : str
-        ``optimal``, or what stopped the search: ``time``, ``gap``, ``gap-se``, ``user`` or ``memory``; ``feasible`` if
-        a solver ended by itself within its tolerances.
-    trace_ : float64 array, shape (T, 3)
-        Seconds, incumbent and bound at every change; NaN where unknown.
-    result_ : Result
-        Everything that is known about the run; ``result_.save("result.json")`` writes it.
+    {figures}
     classifier_ : Classifier
         The network with its tables, without a class; `milpbn.network.save_classifier` writes it.
     n_dropped_, n_features_in_, feature_names_in_
@@ -165,10 +152,8 @@ class BayesianNetworkStructure(NetworkEstimator):
         except NotSavedError as error:
             unsaved, result = error, error.result
         assert result.structure is not None
-        graph = to_networkx(result.structure)
         self._set(figures_of(result))
         self._set({"classifier_": result.classifier, "structure_": result.structure.to_mapping()})
-        self._set({"graph_": graph, "causal_graph_": graph})
         warn_of_gap(result)
         if unsaved is not None:
             raise unsaved
@@ -188,30 +173,19 @@ class BayesianNetworkStructure(NetworkEstimator):
         present = weights > 0  # rows of weight 0 count as absent, also their values
         frame, weights = frame[present].reset_index(drop=True), weights[present]
         table = self._read(X, frame, None)
-        return table.reweighted(weights[np.asarray(table.frame.index)]).dataset("train")
+        return replace(table, weights=weights[np.asarray(table.frame.index)]).dataset("train")
+
+    @property
+    def graph_(self) -> nx.DiGraph:
+        """The structure as a graph of networkx (`milpbn.network.to_networkx`); ValueError if that is not installed."""
+        check_is_fitted(self)
+        return to_networkx(self.classifier_.structure)
+
+    causal_graph_ = graph_
 
     def score(self, X: Any, y: Any = None) -> float:
         """Return the mean log-likelihood of samples in nats, for validation; X is as for `score_samples`."""
         return float(np.mean(self.score_samples(X)))
-
-    def sample(self, n_samples: int = 1, random_state: Any = None) -> pd.DataFrame:
-        """Draw samples from the network.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of samples.
-        random_state : int, RandomState or None
-            Seed; None draws other samples each time.
-
-        Returns
-        -------
-        DataFrame, shape (n_samples, V)
-            Labels of the states as text; continuous columns have intervals.
-        """
-        check_is_fitted(self)
-        data = self.classifier_.sample(n_samples, random_state=seed(random_state))
-        return pd.DataFrame(data.labels, columns=list(data.names))
 
     def to_pgmpy(self) -> DiscreteBayesianNetwork:
         """Return the network as a model of pgmpy, with its tables (`milpbn.network.to_pgmpy`).

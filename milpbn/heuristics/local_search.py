@@ -41,7 +41,9 @@ class LocalSearch:
         #: Number of passes over a variable's parent sets so far. A supergradient counts as one.
         self.passes = 0
         #: Whether a climb also tries subtree exchanges.
-        self.exchanges_subtrees = candidates.forest_parent is not None and not problem.rules.max_children
+        self.exchanges_subtrees = candidates.forest_parent is not None and not (
+            problem.rules.max_children or problem.rules.on_paths
+        )
         self._refresh()
 
     def _refresh(self) -> None:
@@ -147,7 +149,7 @@ class LocalSearch:
         return gradient
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:
-        """Return which candidate sets of a variable close no cycle and obey the child limits, shape (Q_i,)."""
+        """Return which candidate sets of a variable close no cycle and obey the rules, shape (Q_i,)."""
         candidates, rules = self.problem.candidates, self.problem.rules
         chosen = [candidates.flat[p] for p in self.choice]
         below = {variable}
@@ -161,7 +163,12 @@ class LocalSearch:
             for j, limit in rules.max_children.items():
                 if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
                     banned.add(j)
-        return np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        found = np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        if rules.on_paths:
+            for k in np.flatnonzero(found):
+                chosen[variable] = candidates.sets[variable][k]
+                found[k] = rules.keeps_paths(chosen)
+        return found
 
     def move(self, variable: int, candidate: int) -> None:
         """Give a variable the candidate set with this position among its candidate sets."""

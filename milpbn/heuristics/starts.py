@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from milpbn.errors import InputError
+from milpbn.heuristics.paths import repaired
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.cpt import require_match
 from milpbn.network.structure import Structure
@@ -29,7 +30,8 @@ def plain_starts(problem: Problem, start: Structure | None = None) -> Iterator[S
 
 def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | None]:
     yield start
-    yield feasible_structure(problem.candidates, problem.rules)
+    feasible = feasible_structure(problem.candidates, problem.rules)
+    yield repaired(problem, feasible) if feasible is not None and problem.rules.on_paths else feasible
     yield Structure.naive_bayes(problem.candidates.names)
     if problem.score.max_parents > 1:
         yield tan_structure(problem.data)
@@ -53,6 +55,10 @@ def _refusal(problem: Problem, start: Structure) -> str:
     places = [problem.candidates.position(i, s) for i, s in enumerate(start.parents)]
     i = next((i for i, place in enumerate(places) if place is None), None)
     if i is None:
+        if not problem.rules.keeps_paths(start.parents):
+            return (
+                "The start breaks a constraint on paths or independences; relax it, or leave the start out."
+            )
         variable = problem.rules.over_limit(start.parents)
         if variable is None:
             return "The start has more parameters than AICc is defined for; choose another start, or none."

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
+from milpbn.milp.path_rows import PathRows
 from milpbn.milp.sample_rows import competing_rows, margin_block, margin_span, tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
@@ -27,10 +28,10 @@ class Formulation:
     """A MILP, a maximisation, together with the meaning of its columns.
 
     The columns are, in this order: ``p_i_k`` (eta, binary, one per candidate parent set), ``tau_m`` (one per sample; a
-    single one for the hard margin), ``k`` and ``t`` (AICc only: number of parameters, correction) and ``o_i`` (order
-    variables, only with ``acyclicity='order'``). `tau`, `curve` and `order` are the columns of each kind after eta, an
-    empty slice if there is none. With the acyclicity "cluster" the program is a relaxation until all violated rows are
-    added.
+    single one for the hard margin), ``k`` and ``t`` (AICc only: number of parameters, correction), ``o_i`` (order
+    variables, only with ``acyclicity='order'``) and ``r_n`` (what can be reached, only with constraints on paths).
+    `tau`, `curve` and `order` are the columns of each kind after eta, an empty slice if there is none. With the
+    acyclicity "cluster" the program is a relaxation until all violated rows are added.
     """
 
     problem: Problem
@@ -39,6 +40,7 @@ class Formulation:
     tau: slice
     curve: slice
     order: slice
+    paths: PathRows | None = None
 
     @property
     def n_sets(self) -> int:
@@ -87,6 +89,8 @@ class Formulation:
             rank = np.empty(len(structure.names))
             rank[structure.topological_order()] = np.arange(len(structure.names))
             x[self.order] = rank
+        if self.paths is not None:
+            x[self.paths.first :] = self.paths.values(structure.parents)
         return x
 
     def choice(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -191,11 +195,14 @@ def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = Fal
         blocks.append(children_block(candidates, problem.rules.max_children))
     if problem.curve is not None:
         blocks.append(_curve_block(problem, curve.start))
-    rows = stack(blocks, order.stop)
+    paths = PathRows(candidates, problem.rules, order.stop) if problem.rules.on_paths else None
+    blocks += [] if paths is None else [paths.block()]
+    n_columns = order.stop + (0 if paths is None else paths.n_columns)
+    rows = stack(blocks, n_columns)
 
-    c = np.zeros(order.stop)
+    c = np.zeros(n_columns)
     c[:P] = problem.linear
-    lower, upper = np.zeros(order.stop), np.ones(order.stop)
+    lower, upper = np.zeros(n_columns), np.ones(n_columns)
     names = [f"p_{i}_{k}" for i, sets in enumerate(candidates.sets) for k in range(len(sets))]
     if margins is not None:
         c[tau] = 1.0 if margins.smallest else margins.weights
@@ -211,10 +218,11 @@ def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = Fal
     if n_order:
         upper[order] = float(V)
         names += [f"o_{i}" for i in range(V)]
-    integer = np.zeros(order.stop, dtype=bool)
+    names += [f"r_{n}" for n in range(n_columns - order.stop)]
+    integer = np.zeros(n_columns, dtype=bool)
     integer[:P] = True
     milp = Milp(c, 0.0, rows.matrix, rows.lower, rows.upper, lower, upper, integer, names, rows.names)
-    result = Formulation(problem, milp, acyclicity, tau, curve, order if n_order else slice(0, 0))
+    result = Formulation(problem, milp, acyclicity, tau, curve, order if n_order else slice(0, 0), paths)
     return result if acyclicity == "order" else result.with_clusters(_pairs(candidates))
 
 

@@ -98,8 +98,8 @@ def draw_result(result: Result, losses: Mapping[tuple[int, int], float] | None =
     """
     if result.structure is None:
         raise InputError("The result has no structure to draw.")
-    known = {"losses": losses, "proved": result.proved, "has_class": result.data.classes > 0}
-    network = draw_structure(result.structure, **known)
+    has_class = result.data.classes > 0
+    network = draw_structure(result.structure, losses=losses, proved=result.proved, has_class=has_class)
     trace = draw_trace(result) if result.trace else Scene(0.0, 0.0)
     return stacked([network, trace], beside=network.width < 700 and network.height < 700)
 

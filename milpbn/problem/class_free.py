@@ -26,12 +26,12 @@ from milpbn.problem.scores.spec import Score
 
 def alike(score: Score, rules: Rules | Constraints) -> bool:
     """Return whether all parent sets of a feature without the class add the same to the score."""
-    return score.kind.class_free_alike and not rules.arc_weights
+    return score.kind.class_free_alike and not rules.arc_weights and not rules.ancestors
 
 
 def smallest_suffices(score: Score, rules: Rules | Constraints) -> bool:
     """Return whether the smallest class-free parent set of a feature never adds less than a larger one."""
-    return score.kind.smallest_class_free_suffices and not rules.arc_weights
+    return score.kind.smallest_class_free_suffices and not rules.arc_weights and not rules.ancestors
 
 
 def has_larger(score: Score, rules: Rules | Constraints) -> bool:

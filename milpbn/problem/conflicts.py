@@ -14,6 +14,7 @@ from milpbn.problem.constraints import Atom, Constraints, Rules, atoms, combine
 from milpbn.problem.rows import children_block, order_block, set_block, stack
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import sets_up_to
+from milpbn.util.graphs import with_ancestors
 
 
 def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, list[Admitted]]:
@@ -75,12 +76,26 @@ def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool
     if not _fixed_agree(parts, names, score):
         return False
     rules = combine(parts)
+    if not _paths_agree(rules, len(names)):
+        return False
     smallest = sets_up_to(names, admitted_sets(len(names) - 1, score, rules), [0] * len(names))
     return feasible_structure(smallest, rules) is not None
 
 
+def _paths_agree(rules: Rules, n: int) -> bool:
+    """Return whether arcs and paths that must be there form no cycle, and none that must not be there.
+
+    This is necessary only: whether parent sets admit the paths is decided by the search.
+    """
+    parents: list[set[int]] = [set(rules.fixed.get(i, ())) for i in range(n)]
+    for j, i in (*rules.required, *rules.ancestors):
+        parents[i].add(j)
+    cyclic = any(i in with_ancestors(parents, parents[i]) for i in range(n))
+    return not cyclic and all(a not in with_ancestors(parents, [b]) for a, b in rules.no_ancestors)
+
+
 def feasible_structure(candidates: Candidates, rules: Rules) -> Structure | None:
-    """Return some structure over the candidates that obeys the rules, or None if there is none.
+    """Return some structure over the candidates that obeys the rules but those on paths, or None if there is none.
 
     Without child limits, variables are placed greedily: a variable can come next if one of its candidates is a subset
     of the variables already placed, and placing it only adds options for the others. With child limits, a small MILP

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milpbn.errors import InputError
+from milpbn.util.graphs import separated, with_ancestors
 from milpbn.util.jsonable import finite_number
 
 Arc = tuple[str, str]
@@ -24,6 +25,9 @@ JSON_FORMS = {
     "fixed": '{"A": ["B", "C"], ...}',
     "allowed": '{"A": ["B", "C"], ...}',
     "arc_weights": '[["A", "B", 1.5], ...]',
+    "ancestors": '[["A", "B"], ...]',
+    "no_ancestors": '[["A", "B"], ...]',
+    "independences": '[["A", "B", ["C", "D"]], ...]',
 }
 #: Largest arc weight in nats. A larger one would cost the digits of the score in a sum.
 LARGEST_WEIGHT = 1e6
@@ -49,6 +53,11 @@ class Constraints:
         The only variables that may be parents of a variable.
     arc_weights : mapping of (parent, child) to float
         Prior weight in nats, added to the score of every structure with the arc.
+    ancestors, no_ancestors : tuples of (ancestor, descendant)
+        Variables between which there must, or must not, be a directed path.
+    independences : tuple of (name, name, tuple of names)
+        Two variables that the structure d-separates given the others, if there are any: every distribution that factors
+        by the structure has this conditional independence.
 
     Raises
     ------
@@ -63,17 +72,23 @@ class Constraints:
     fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arc_weights: Mapping[Arc, float] = field(default_factory=dict)
+    ancestors: tuple[Arc, ...] = ()
+    no_ancestors: tuple[Arc, ...] = ()
+    independences: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         key = ""
         try:
-            for key in ("required", "forbidden", "arc_weights"):
+            for key in ("required", "forbidden", "arc_weights", "ancestors", "no_ancestors"):
                 for a, b in getattr(self, key):
                     _text(a), _text(b)
             for key in ("tiers", "fixed", "allowed"):
                 groups = getattr(self, key)
                 for names in groups if key == "tiers" else groups.values():
                     _texts(tuple(names) if isinstance(names, set | frozenset) else names)
+            key = "independences"
+            for a, b, given in self.independences:
+                _texts((a, b)), _texts(given)
             key = "max_children"
             for limit in self.max_children.values():
                 operator.index(limit)
@@ -89,6 +104,16 @@ class Constraints:
     def __bool__(self) -> bool:
         return any(getattr(self, key) for key in JSON_FORMS)
 
+    @property
+    def path_options(self) -> str:
+        """The constraints on paths that there are, as options of the command line; empty without any."""
+        given = {
+            "--ancestor": self.ancestors,
+            "--no-ancestor": self.no_ancestors,
+            "--independence": self.independences,
+        }
+        return ", ".join(option for option, values in given.items() if values)
+
     def to_dict(self) -> dict[str, object]:
         """Return the constraints as JSON-safe values, the form that `from_dict` reads."""
         return {
@@ -99,6 +124,9 @@ class Constraints:
             "fixed": {k: list(v) for k, v in self.fixed.items()},
             "allowed": {k: list(v) for k, v in self.allowed.items()},
             "arc_weights": [[a, b, w] for (a, b), w in self.arc_weights.items()],
+            "ancestors": [list(a) for a in self.ancestors],
+            "no_ancestors": [list(a) for a in self.no_ancestors],
+            "independences": [[a, b, list(given)] for a, b, given in self.independences],
         }
 
     @classmethod
@@ -168,6 +196,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "fixed": _sets,
     "allowed": _sets,
     "arc_weights": lambda value: {(_text(a), _text(b)): _number(weight) for a, b, weight in value},
+    "ancestors": _arcs,
+    "no_ancestors": _arcs,
+    "independences": lambda value: tuple((_text(a), _text(b), _texts(given)) for a, b, given in value),
 }
 
 
@@ -176,7 +207,8 @@ class Rules:
     """Constraints by variable index, as the candidate sets and the model read them; arcs are pairs (parent, child).
 
     `forbidden` includes the arcs that tiers and allowed parents rule out. `fixed` has exact parent sets, `max_children`
-    the most children of a variable, and `arc_weights` nats.
+    the most children of a variable, and `arc_weights` nats. `ancestors` and `no_ancestors` are pairs (ancestor,
+    descendant), and `independences` triples of two variables and those that d-separate them.
     """
 
     required: frozenset[tuple[int, int]] = frozenset()
@@ -184,6 +216,29 @@ class Rules:
     fixed: Mapping[int, frozenset[int]] = field(default_factory=dict)
     max_children: Mapping[int, int] = field(default_factory=dict)
     arc_weights: Mapping[tuple[int, int], float] = field(default_factory=dict)
+    ancestors: frozenset[tuple[int, int]] = frozenset()
+    no_ancestors: frozenset[tuple[int, int]] = frozenset()
+    independences: frozenset[tuple[int, int, frozenset[int]]] = frozenset()
+
+    @property
+    def on_paths(self) -> bool:
+        """Whether there are rules on paths, which one parent set alone can neither obey nor break."""
+        return bool(self.ancestors or self.no_ancestors or self.independences)
+
+    def broken_by(self, certain: Sequence[Collection[int]]) -> bool:
+        """Whether no structure with these arcs, and perhaps others, obeys the rules on several parent sets."""
+        return self.over_limit(certain) is not None or not self._keeps_apart(certain)
+
+    def keeps_paths(self, parents: Sequence[Collection[int]]) -> bool:
+        """Whether an acyclic structure, given by all parent sets, obeys the rules on paths."""
+        reached = all(a in with_ancestors(parents, [b]) for a, b in self.ancestors)
+        return reached and self._keeps_apart(parents)
+
+    def _keeps_apart(self, parents: Sequence[Collection[int]]) -> bool:
+        """Whether arcs make no path and no active trail that must not be there; fewer arcs make none either."""
+        return all(a not in with_ancestors(parents, [b]) for a, b in self.no_ancestors) and all(
+            separated(parents, a, b, given) for a, b, given in self.independences
+        )
 
     def admits(self, child: int, parents: Iterable[int]) -> bool:
         """Whether one parent set obeys the required, forbidden and fixed arcs into `child`."""
@@ -235,6 +290,24 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
         for a, b in getattr(constraints, key):
             arcs: Any = {key: frozenset([arc((a, b), f"A {key} arc")])}
             result.append(Atom(f"{key} arc {a} -> {b}", Rules(**arcs)))
+    for key, what in (("ancestors", "An ancestor"), ("no_ancestors", "A pair without a path")):
+        for a, b in getattr(constraints, key):
+            j, i = arc((a, b), what)
+            # The arc against a path would close a cycle, and an arc is a path.
+            against = frozenset([(i, j) if key == "ancestors" else (j, i)])
+            pair: Any = {key: frozenset([(j, i)])}
+            verb = "is" if key == "ancestors" else "is not"
+            result.append(Atom(f"{a} {verb} an ancestor of {b}", Rules(forbidden=against, **pair)))
+    for a, b, given in constraints.independences:
+        j, i = arc((a, b), "An independence")
+        between = frozenset(at(name, "An independence") for name in given)
+        if between & {j, i}:
+            raise InputError(
+                f"The independence of {a!r} and {b!r} is given one of the two; leave it out there."
+            )
+        told = f" given {', '.join(given)}" if given else ""
+        apart = Rules(forbidden=frozenset([(j, i), (i, j)]), independences=frozenset([(j, i, between)]))
+        result.append(Atom(f"{a} and {b} are independent{told}", apart))
     tier_of: dict[int, int] = {}
     for level, tier in enumerate(constraints.tiers):
         for name in tier:
@@ -274,15 +347,16 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
 
 def combine(parts: Iterable[Atom]) -> Rules:
     """Join single constraints that do not fix two different parent sets of one variable (`conflicts` checks that)."""
-    required: set[tuple[int, int]] = set()
-    forbidden: set[tuple[int, int]] = set()
+    parts = list(parts)
     fixed: dict[int, frozenset[int]] = {}
     max_children: dict[int, int] = {}
     arc_weights: dict[tuple[int, int], float] = {}
     for part in parts:
-        required |= part.rules.required
-        forbidden |= part.rules.forbidden
         fixed |= part.rules.fixed
         max_children |= part.rules.max_children
         arc_weights |= part.rules.arc_weights
-    return Rules(frozenset(required), frozenset(forbidden), fixed, max_children, arc_weights)
+    joined: Any = {
+        key: frozenset[Any]().union(*(getattr(part.rules, key) for part in parts))
+        for key in ("required", "forbidden", "ancestors", "no_ancestors", "independences")
+    }
+    return Rules(fixed=fixed, max_children=max_children, arc_weights=arc_weights, **joined)

@@ -12,6 +12,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among, has_larger
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
+from milpbn.util.graphs import separated, shortest_path
 
 
 def objection(
@@ -40,7 +41,22 @@ def objection(
             return f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, " + (
                 f"and the search was among {only}" if only else f"where {_listed(needed)} scores no less"
             )
-    return _child_limits(parents, constraints, target)
+    return _child_limits(parents, constraints, target) or _paths(structure, constraints)
+
+
+def _paths(structure: Structure, constraints: Constraints) -> str | None:
+    """Return how a structure violates a constraint on paths, or None."""
+    at = {name: i for i, name in enumerate(structure.names)}
+    for a, b in constraints.ancestors:
+        if not shortest_path(structure.parents, at[a], at[b]):
+            return f"it has no path from {a!r} to {b!r}"
+    for a, b in constraints.no_ancestors:
+        if path := shortest_path(structure.parents, at[a], at[b]):
+            return f"it has the path {' -> '.join(structure.names[i] for i in path)}"
+    for a, b, given in constraints.independences:
+        if not separated(structure.parents, at[a], at[b], [at[name] for name in given]):
+            return f"it does not separate {a!r} and {b!r} given {_listed(set(given))}"
+    return None
 
 
 def _limits(child: str, members: set[str], score: Score, target: str) -> str | None:

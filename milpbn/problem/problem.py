@@ -151,13 +151,13 @@ class Problem:
         return objection(structure, self.score, self.constraints)
 
     def obeys(self, structure: Structure) -> bool:
-        """Whether a structure consists of candidates, is within the child limits, and has a score (AICc)."""
+        """Whether a structure consists of candidates, obeys limits and paths, and has a score (AICc)."""
         choice = self.choice(structure)
         if choice is None:
             return False
         if self.curve is not None and self.curve.correction(self.curve.parameters[choice].sum()) == math.inf:
             return False
-        return self.rules.over_limit(structure.parents) is None
+        return self.rules.over_limit(structure.parents) is None and self.rules.keeps_paths(structure.parents)
 
 
 def local_terms(

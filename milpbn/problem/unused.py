@@ -40,7 +40,7 @@ def forbid_unused(data: Dataset, constraints: Constraints | None) -> Constraints
     asked |= {name for child, parents in given.fixed.items() for name in (child, *parents)}
     unused = [v.name for v in data.variables[:-1] if v.n_states == 1 and v.name not in asked]
     arcs = [arc for u in unused for name in data.names if name != u for arc in ((u, name), (name, u))]
-    if not arcs:
+    if not arcs or given.ancestors:  # the only path may lead through one of them
         return constraints
     return replace(given, forbidden=tuple(dict.fromkeys((*given.forbidden, *arcs))))
 

@@ -25,6 +25,9 @@ _CONSTRAINTS = {
     "fixed": "--fix",
     "allowed": "--allow",
     "arc_weights": "--arc-weight",
+    "ancestors": "--ancestor",
+    "no_ancestors": "--no-ancestor",
+    "independences": "--independence",
 }
 
 
@@ -99,6 +102,8 @@ def _constraint_words(constraints: Constraints) -> list[str]:
             texts = [f"{_listed(arc)}={weight!r}" for arc, weight in values.items()]
         elif key in ("fixed", "allowed"):
             texts = [f"{quoted(name)}={_listed(parents)}" for name, parents in values.items()]
+        elif key == "independences":
+            texts = [f"{_listed((a, b))}{'|' * bool(given)}{_listed(given)}" for a, b, given in values]
         else:
             texts = [_listed(arc) for arc in values]
         for text in texts:

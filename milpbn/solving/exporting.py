@@ -219,7 +219,10 @@ def _start(problem: Problem, options: Options) -> Structure:
         random_state=options.random_state,
         stopping=lambda: time.monotonic() > end,
     )
-    assert best is not None  # constraints without a feasible structure were refused
+    if best is None:  # only with constraints on paths: others without a feasible structure were refused
+        raise InputError(
+            "No structure with the demanded paths was found to start from; name one (--start, start)."
+        )
     return best
 
 

@@ -76,6 +76,10 @@ def export_local_scores(
     problem = build_problem(dataset, *stated(dataset, spec, checked_constraints(constraints)))
     if problem.rules.max_children:
         raise InputError("A .jkl file cannot hold limits on the number of children; drop --max-children.")
+    if constraints is not None and (options := constraints.path_options):
+        raise InputError(
+            f"A .jkl file cannot hold constraints on paths; drop {options}, or write the model as .lp."
+        )
     local = LocalScores(problem.candidates, problem.linear)
     write_jkl(local, path)
     return local

@@ -7,6 +7,7 @@ from typing import Any
 
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import checked_constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
@@ -59,6 +60,19 @@ class Question:
     def screen(self) -> int | None:
         """Number of parent sets to keep per variable; None without a screening."""
         return self.scope.k if isinstance(self.scope, Screen) else None
+
+    def require_whole(self, certificate: object) -> None:
+        """Refuse constraints on paths beside a certificate or a screening, with an InputError."""
+        asked = checked_constraints(self.constraints)
+        if (paths := asked.path_options) and certificate is not None:
+            raise InputError(
+                f"A certificate cannot hold constraints on paths ({paths}) yet; leave out one of the two."
+            )
+        if asked.ancestors and self.screen is not None:
+            raise InputError(
+                "The parent sets that --screen (screen) keeps may not admit the paths of --ancestor; leave out one of "
+                "the two."
+            )
 
     def require_listable(self, n_best: int) -> None:
         """Refuse a list of the K best structures where only a part of the problem is searched, with an InputError."""

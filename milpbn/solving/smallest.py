@@ -11,7 +11,7 @@ from milpbn.claims.gap import is_optimal, tolerance_of
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds
 from milpbn.data.dataset import Dataset, notes_of_results
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
@@ -54,6 +54,10 @@ def smallest_model(
         rules, admitted = resolve(constraints, data.names, score)
         structure = feasible_structure(sets_up_to(data.names, admitted, [0] * data.n_variables), rules)
         assert structure is not None  # `resolve` has found that there is one
+        if not rules.keeps_paths(structure.parents):
+            raise NoIncumbentError(
+                "No structure with the demanded paths was found within the time limit; allow more time."
+            )
     else:
         structure = Structure.empty(data.names)
     result = unsearched(data, score, options, structure, constraints, began, limit)

@@ -117,6 +117,6 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 def quoted(name: str) -> str:
     """Return a name as lists of the command line have it: in double quotes if it has a separator or a space outside."""
-    if name == name.strip() and not any(mark in name for mark in ',;="'):
+    if name == name.strip() and not any(mark in name for mark in ',;=|"'):
         return name
     return '"' + name.replace('"', '""') + '"'

@@ -41,7 +41,7 @@ KINDS = {
     "folders": "--data-dir reproduce--output",
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
-    "--fix --allow --arc-weight --keep --na-values --of --evidence --variable",
+    "--fix --allow --arc-weight --ancestor --no-ancestor --independence --keep --na-values --of --evidence --variable",
     "classes": "--label --against",
     "instances": "name",
     "kinds of pictures": "what",

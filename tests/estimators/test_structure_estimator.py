@@ -32,7 +32,7 @@ def test_a_fit_proves_the_best_structure(objective, tmp_path):
     assert tuple(tuple(sorted(X.columns.get_loc(a) for a in parents[b])) for b in X) in best.structures
 
 
-def test_rows_are_scored_sampled_and_weighed():
+def test_rows_are_scored_and_weighed():
     X, _ = drawn(5)
     model = BayesianNetworkStructure().fit(X)
     rows = X.iloc[:7].copy()
@@ -44,7 +44,6 @@ def test_rows_are_scored_sampled_and_weighed():
     ]
     assert model.score_samples(rows) == pytest.approx(by_hand)
     assert model.score(rows) == pytest.approx(np.mean(by_hand))
-    assert set(model.sample(50, 1)["C"]) <= set(X["C"])
     twice = BayesianNetworkStructure().fit(pd.concat([X, X.iloc[:9]]))
     weighed = BayesianNetworkStructure().fit(X, sample_weight=[2] * 9 + [1] * (len(X) - 9))
     assert weighed.objective_ == pytest.approx(twice.objective_)

@@ -337,6 +337,7 @@ def _options(path: Path, shop: Path) -> None:
 #: Constraints of a parsed option, by the name of its type; and options that take a number or a count.
 _RULES: Mapping[str, Callable[[Any], dict[str, Any]]] = {
     "ARC": lambda arc: {"required": (arc,), "forbidden": (arc[::-1],)},
+    "INDEPENDENCE": lambda one: {"independences": (one,)},
     "ARC_WEIGHT": lambda weight: {"arc_weights": dict([weight])},
     "TIERS": lambda tiers: {"tiers": tiers},
     "FAMILY": lambda family: {"fixed": dict([family])},

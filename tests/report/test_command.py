@@ -11,7 +11,7 @@ from milpbn import Score, Structure
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.parts import ScreenedClaim, SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
-from milpbn.cli.types import parse_class_weights, parse_family, parse_names, parse_tiers
+from milpbn.cli.types import parse_class_weights, parse_family, parse_independence, parse_names, parse_tiers
 from milpbn.data.request import DataRequest
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.problem.constraints import Constraints
@@ -70,6 +70,8 @@ def test_constraints_are_in_the_command(result):
         max_children={"*": 2},
         fixed={ODD[0]: (), ODD[3]: ODD[:2]},
         arc_weights={ODD[:2]: 0.1},
+        ancestors=(ODD[2:4],),
+        independences=((*ODD[:2], ODD[2:]), (*ODD[1:3], ())),
     )
     told = words(replace(result, constraints=rules))
     assert parse_names(value(told, "--require")) == ODD[:2]
@@ -78,6 +80,9 @@ def test_constraints_are_in_the_command(result):
     fixed = [told[i + 1] for i, word in enumerate(told) if word == "--fix"]
     assert dict(map(parse_family, fixed)) == rules.fixed
     assert value(told, "--arc-weight").endswith("=0.1")
+    assert parse_names(value(told, "--ancestor")) == ODD[2:4]
+    given = [told[i + 1] for i, word in enumerate(told) if word == "--independence"]
+    assert tuple(map(parse_independence, given)) == rules.independences
 
 
 def test_what_the_search_was_told_is_in_the_command(result):

@@ -104,7 +104,10 @@ class ExactProblem:
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
         known = {"required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights"}
-        need(known.issuperset(given), "The exact check does not know all of the constraints.")
+        need(
+            known.issuperset(key for key, value in given.items() if value),
+            "The exact check does not know all of the constraints.",
+        )
         self.required = {(at[j], at[i]) for j, i in given.get("required", ())}
         tier = {at[name]: level for level, tier in enumerate(given.get("tiers", ())) for name in tier}
         self.forbidden = {(at[j], at[i]) for j, i in given.get("forbidden", ())}

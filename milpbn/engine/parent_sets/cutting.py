@@ -18,9 +18,11 @@ from milpbn.engine.parent_sets.ascent import first_clusters, unplaceable
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
 from milpbn.engine.parent_sets.clusters import Support, violated_clusters
+from milpbn.engine.parent_sets.paths import broken_independences, violated_path_rows
 from milpbn.engine.parent_sets.relaxation import Priced, RestrictedProgram
 from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
 from milpbn.engine.parent_sets.sets import ParentSets, members_of
+from milpbn.problem.constraints import Rules
 from milpbn.util.budget import Budget
 
 #: Sizes of the blocks that are examined, in turn, and their number in a round.
@@ -41,6 +43,8 @@ MOST_CLUSTERS, MOST_POOLED = 60, 60
 POOL = 20_000
 #: Perturbations at the beginning, and after a better structure was found from a fractional point.
 FIRST_PERTURBATIONS, PERTURBATIONS = 4000, 400
+
+NO_RULES = Rules()
 
 
 class RowPool:
@@ -87,6 +91,8 @@ class Cutting:
         Seed of the separation.
     proof : MultiplierProof or None
         Gets all steps of the root if a certificate is wanted.
+    rules : Rules
+        The rules on paths (`milpbn.engine.parent_sets.paths`).
 
     Attributes
     ----------
@@ -108,9 +114,11 @@ class Cutting:
         budget: Budget,
         seed: int = 0,
         proof: MultiplierProof | None = None,
+        *,
+        rules: Rules = NO_RULES,
     ) -> None:
         self.sets, self.climber, self.budget, self.proof = sets, climber, budget, proof
-        self._found, self._limits, self.margin = found, limits, margin
+        self._found, self._limits, self.margin, self.rules = found, limits, margin, rules
         self._seed, self.rng = seed, np.random.default_rng(seed)
         self.allowed = np.ones(sets.n_sets, dtype=bool)
         self.bound, self.cost = 0.0, math.inf
@@ -189,17 +197,22 @@ class Cutting:
         self.rounds += 1
         present = self.relaxation.present
         clusters = [row for row in violated_clusters(point, self._seed + self.rounds) if row not in present]
-        rows = clusters[:MOST_CLUSTERS]
+        rows = clusters[:MOST_CLUSTERS] + violated_path_rows(point, self.rules)
         if blocks and not self.budget.over():
             rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng)
         self.pool.add(rows)
         return [row for row in rows if row not in present]
 
-    def cycle(self, point: Support) -> Row | None:
-        """Return the cluster of the variables on or behind cycles of an integral point, None if it is acyclic."""
+    def cutting_off(self, point: Support) -> list[Row]:
+        """Return rows that cut off an integral point; none if it is an allowed structure.
+
+        These are the cluster of the variables on or behind cycles, or rows of paths.
+        """
         used = point.used[point.shares > 0.5]
         members = members_of(unplaceable(np.arange(len(used) + 1), used, self.sets.masks))
-        return Row(CLUSTER, members) if members else None
+        if members:
+            return [Row(CLUSTER, members)]
+        return violated_path_rows(point, self.rules) + broken_independences(point, self.rules)
 
     def run(self, told: Callable[[], object], proved: Callable[[], bool], *, blocks: int = BLOCKS) -> None:
         """Add columns and rows in rounds until the bound gains little, the gap is closed or the budget is used up.

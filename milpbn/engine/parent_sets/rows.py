@@ -1,12 +1,18 @@
-"""Inequalities that every acyclic structure satisfies, and the bound that their multipliers give.
+"""Inequalities that every allowed structure satisfies, and the bound that their multipliers give.
 
-A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. There are three kinds:
+A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. There are six kinds:
 
 - *cluster*: a set C of variables; a(i, S) = 1 if S meets C, b = |C| - 1 (P12 (7), Jaakkola et al. 2010).
 - *block*: a set B of at most `LARGEST_BLOCK` variables and a function f on its subsets with f({}) = 0 and b = f(B).
   a(i, S) = min { f(U + i) - f(U) : S n B subset of U subset of B - i }. In an order of an acyclic structure let U_i be
   the members of B before i. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i), whose sum over B is f(B).
 - *limit*: at most b variables have the parent j; a(i, S) = 1 if S contains j.
+- *closed*: a set C of variables with a descendant whose ancestor is not in C; a(i, S) = 1 if S lies in C, b = |C| - 1.
+  A path from the ancestor enters C.
+- *reached*: a set C of variables and a variable j that is no ancestor of one of them, d; a(i, S) = 1 if S meets C or
+  contains j, b = |C| - 1. If no path leads from j to d, then the arc d -> j closes no cycle; with it, the cluster of C
+  and j is this row.
+- *arcs*: arcs that must not be there together; a(i, S) = 1 if S contains all of them into i, b = their children - 1.
 
 f is nondecreasing here, so all a are at least 0. What all parent sets have, a(i, {}), is subtracted from both sides.
 """
@@ -22,10 +28,10 @@ from numpy.typing import NDArray
 from milpbn.certificate import records
 from milpbn.certificate.multiplier_proof import Key
 from milpbn.data.sums import EPS
-from milpbn.engine.parent_sets.sets import ParentSets, has, mask_of, meets
+from milpbn.engine.parent_sets.sets import WORD, ParentSets, has, inside, mask_of, meets
 from milpbn.util.compiled import kernel
 
-CLUSTER, BLOCK, LIMIT = 0, 1, 2
+CLUSTER, BLOCK, LIMIT, CLOSED, REACHED, ARCS = range(6)
 #: Most members of a block.
 LARGEST_BLOCK = 8
 
@@ -36,11 +42,12 @@ class Row(NamedTuple):
     Attributes
     ----------
     kind : int
-        `CLUSTER`, `BLOCK` or `LIMIT`.
+        `CLUSTER`, `BLOCK`, `LIMIT`, `CLOSED`, `REACHED` or `ARCS`.
     members : tuple of int
         The members, ascending; of a limit, the parent.
     numbers : tuple of int
-        The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b.
+        The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b; of a reached set,
+        j; of arcs, the parents in question of each member, as bits.
     """
 
     kind: int
@@ -65,13 +72,13 @@ class PackedRows(NamedTuple):
     masks : uint64 array, shape (R, W)
         The variables whose parent sets have terms.
     members : int64 array, shape (R, LARGEST_BLOCK)
-        Members of a block, -1 behind them; the parent of a limit.
+        Members of a block, -1 behind them; the parent of a limit; the variable before a reached set.
     first : int64 array, shape (R,)
-        Where the terms of a block begin in `terms`: 2**size for each member.
+        Where the terms of a block begin in `terms`, 2**size for each member, and those of arcs, W for each member.
     right : float64 array, shape (R,)
         The right-hand sides.
     terms : float64 array
-        The terms of all blocks.
+        The terms of all blocks, and words of the parents of arcs as they are.
     """
 
     kind: NDArray[np.int64]
@@ -110,8 +117,14 @@ def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
     used = 0
     for r, row in enumerate(rows):
         masks[r] = mask_of(range(n_variables) if row.kind == LIMIT else row.members, n_variables)
-        if row.kind == CLUSTER:
+        if row.kind not in (BLOCK, LIMIT):
             right[r] = len(row.members) - 1
+            if row.kind == REACHED:
+                members[r, 0] = row.numbers[0]
+            elif row.kind == ARCS:
+                words = np.array([_words(bits, masks.shape[1]) for bits in row.numbers], dtype=np.uint64)
+                first[r], used = used, used + words.size
+                terms.append(words.ravel().view(np.float64))
             continue
         members[r, : len(row.members)] = row.members
         if row.kind == LIMIT:
@@ -123,6 +136,11 @@ def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
         terms.append((table - shared[:, None]).ravel())
         used += table.size
     return PackedRows(kind, masks, members, first, right, np.concatenate(terms))
+
+
+def _words(bits: int, count: int) -> list[int]:
+    """Return a set of variables, given as bits, as words."""
+    return [bits >> WORD * w & (1 << WORD) - 1 for w in range(count)]
 
 
 @kernel
@@ -185,12 +203,24 @@ def _term(kind, row, members, at, terms, mask):  # type: ignore[no-untyped-def]
         return 1.0 if meets(mask, row) else 0.0
     if kind == LIMIT:
         return 1.0 if has(mask, members[0]) else 0.0
+    if kind == CLOSED:
+        return 1.0 if inside(mask, row) else 0.0
+    if kind == REACHED:
+        return 1.0 if meets(mask, row) or has(mask, members[0]) else 0.0
+    if kind == ARCS:
+        return 1.0 if inside(terms[at : at + len(mask)].view(np.uint64), mask) else 0.0
     return terms[at + projected(mask, members)]
 
 
 @kernel(linked=True)
-def _start(kind, members, first, i):  # type: ignore[no-untyped-def]
-    """Return where the terms of variable i begin in a block; 0 for another row."""
+def _start(kind, row, members, first, i):  # type: ignore[no-untyped-def]
+    """Return where the terms of variable i begin in a block, or its words among those of arcs; 0 for another row."""
+    if kind == ARCS:
+        place = 0
+        for j in range(i):
+            if has(row, j):
+                place += 1
+        return first + place * len(row)
     return first + (_place(members, i) << _size(members)) if kind == BLOCK else 0
 
 
@@ -220,7 +250,7 @@ def lagrangian(sets, rows, multipliers, allowed, reduced, least):  # type: ignor
         n = 0
         for r in range(R):
             if multipliers[r] > 0 and has(rows.masks[r], i):
-                own[n], at[n] = r, _start(rows.kind[r], rows.members[r], rows.first[r], i)
+                own[n], at[n] = r, _start(rows.kind[r], rows.masks[r], rows.members[r], rows.first[r], i)
                 n += 1
         least[i] = np.inf
         for p in range(sets.offsets[i], sets.offsets[i + 1]):
@@ -264,7 +294,7 @@ def entries(sets, columns, rows, side, by_row, place, value, starts):  # type: i
             i = sets.child[p]
             if not has(rows.masks[r], i):
                 continue
-            at = _start(rows.kind[r], rows.members[r], rows.first[r], i)
+            at = _start(rows.kind[r], rows.masks[r], rows.members[r], rows.first[r], i)
             a = _term(rows.kind[r], rows.masks[r], rows.members[r], at, rows.terms, sets.masks[p])
             if has(side[r], i):
                 a -= 1.0
@@ -286,7 +316,7 @@ def activities(sets, used, shares, rows):  # type: ignore[no-untyped-def]
         for t in range(len(used)):
             i = sets.child[used[t]]
             if has(rows.masks[r], i):
-                at = _start(rows.kind[r], rows.members[r], rows.first[r], i)
+                at = _start(rows.kind[r], rows.masks[r], rows.members[r], rows.first[r], i)
                 total += shares[t] * _term(
                     rows.kind[r], rows.masks[r], rows.members[r], at, rows.terms, sets.masks[used[t]]
                 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from milpbn.engine.parent_sets.clusters import Support, arc_weights
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.order_relation import propagate, put_before
 from milpbn.engine.parent_sets.rows import Row
+from milpbn.engine.parent_sets.sets import members_of
 
 #: Most candidates of strong branching, and simplex iterations in each of their children.
 CANDIDATES, ITERATIONS = 8, 60
@@ -123,7 +125,8 @@ class Search:
         self._add_remaining()
         before = np.zeros((n, self.sets.masks.shape[1]), dtype=np.uint64)
         allowed = cutting.allowed.copy()
-        if propagate(self.sets, allowed, before):
+        ordered = all(put_before(before, a, b) for a, b in sorted(cutting.rules.ancestors))
+        if ordered and propagate(self.sets, allowed, before):
             self._current = SearchNode(cutting.bound, np.packbits(allowed), before)
         while True:
             if cutting.budget.over() or (cutting.proof is not None and cutting.proof.full):
@@ -152,6 +155,10 @@ class Search:
 
     def _pruned(self, bound: float) -> bool:
         """Return whether a node with this bound is closed."""
+        if (
+            bound >= self.relaxation.penalty - 0.5
+        ):  # every structure costs less by 1 or more, so there is none
+            return True
         if bound < self.cutting.cost - self._tolerance():
             return False
         self._left = min(self._left, bound)
@@ -205,12 +212,12 @@ class Search:
                 break
             point = relaxation.support()
             if point.integral:
-                row = cutting.cycle(point)
-                if row is None:
+                rows = cutting.cutting_off(point)
+                if not rows:
                     cutting.offer(point.used)
                     cutting.improve(point)
-                elif relaxation.add_rows([row]):
-                    cutting.pool.add([row])
+                elif relaxation.add_rows(rows):
+                    cutting.pool.add(rows)
                     continue
                 if not self._pruned(node.bound):
                     self._left = min(self._left, node.bound)
@@ -248,6 +255,16 @@ class Search:
         best = [k for k in np.argsort(-scores, kind="stable")[: 4 * CANDIDATES].tolist() if usable[k]]
         return [ArcDecision(k % (n * n) // n, k % n, k >= n * n) for k in best[:CANDIDATES]]
 
+    def _undecided(self, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
+        """Return an arc that some allowed parent sets of its child have, and others lack; none if there is no such."""
+        sets = self.sets
+        for i, (a, b) in enumerate(pairwise(sets.offsets.tolist())):
+            masks = sets.masks[a:b][allowed[a:b]]
+            some = members_of(np.bitwise_or.reduce(masks) & ~np.bitwise_and.reduce(masks))
+            if some:
+                return [ArcDecision(i, some[0], False)]
+        return []
+
     def _child(self, node: SearchNode, decision: ArcDecision, first: bool) -> SearchNode | None:
         """Return a child of a node, None if it has no structure."""
         sets, i, j = self.sets, decision.i, decision.j
@@ -267,13 +284,18 @@ class Search:
         """Branch on the best candidate; store one child, and return the other one to go on with."""
         relaxation, cutting = self.relaxation, self.cutting
         relaxation.allow(self._allowed(node))
+        single = np.count_nonzero(self._allowed(node)) == self.sets.n_variables
+        if single and cutting.rules.on_paths:  # the only structure may break them
+            cutting.offer(np.flatnonzero(self._allowed(node)))
+            return None
         if not relaxation.solve():
             self._left = min(self._left, node.bound)
             return None
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
         best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
-        for decision in self._candidates(relaxation.support()):
+        candidates = self._candidates(relaxation.support()) or self._undecided(self._allowed(node))
+        for decision in candidates:
             children: list[tuple[float, SearchNode]] = []
             gains = []
             both = [self._child(node, decision, first) for first in (True, False)]

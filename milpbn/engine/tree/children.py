@@ -103,7 +103,8 @@ def _bound_child(
     context, point = worker.context, worker.point
     model = context.model
     rules, candidates = context.problem.rules, context.problem.candidates
-    if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
+    several = rules.max_children or rules.no_ancestors or rules.independences
+    if several and rules.broken_by(candidates.certain_parents(child.allowed)):
         # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
         out.leaf(number, node.weights)
         return np.inf

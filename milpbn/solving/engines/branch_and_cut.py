@@ -15,6 +15,7 @@ from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import ListedSets, list_sets, mask_of
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
+from milpbn.heuristics.paths import repaired
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, EPS
@@ -52,8 +53,11 @@ class _Maximisation:
         self, problem: Problem, settings: Settings, events: Events, proof: MultiplierProof | None
     ) -> None:
         self.problem, self.settings, self.events, self.proof = problem, settings, events, proof
+        self._cutting: Cutting | None = None
         self.listed: ListedSets = list_sets(
-            problem.candidates, problem.linear + CAREFUL * problem.linear_error
+            problem.candidates,
+            problem.linear + CAREFUL * problem.linear_error,
+            dominated=bool(problem.rules.ancestors),  # a path may need the arcs
         )
         if proof is not None:
             proof.begin(problem.candidates.n_variables, problem.candidates.n_sets, self.listed.in_eta)
@@ -66,9 +70,12 @@ class _Maximisation:
         climber.start(greedy_order(sets, np.ones(sets.n_sets)))
         self._tell(0.0)
         climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
-        limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
         margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
-        cutting = Cutting(sets, climber, limits, self._found, margin, budget, settings.seed, self.proof)
+        limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
+        cutting = Cutting(
+            sets, climber, limits, self._found, margin, budget, settings.seed, self.proof, rules=problem.rules
+        )
+        self._cutting = cutting
         if known is not None:
             cutting.offer(self._choice(known))
         if not cutting.begin():
@@ -106,16 +113,31 @@ class _Maximisation:
             self.events.bound(best - cost + 4 * EPS * (abs(best) + cost))
 
     def _found(self, choice: NDArray[np.int64]) -> bool:
-        """Offer the structure of some parent sets if it obeys the limits; return whether it does."""
+        """Offer the structure of some parent sets if it obeys the rules; return whether it does."""
         candidates = self.problem.candidates
         structure = candidates.structure(self.listed.in_eta[choice])
         if not self.problem.obeys(structure):
+            self._offer_near(structure)
             return False
         self.events.offer(structure)
         return True
 
+    def _offer_near(self, structure: Structure) -> None:
+        """Offer a structure that obeys the rules on paths in place of one that does not."""
+        if self._cutting is not None and self.problem.rules.on_paths:
+            other = repaired(self.problem, structure)
+            if other is not None:
+                self._cutting.offer(self._choice(other))
+
     def _choice(self, structure: Structure) -> NDArray[np.int64]:
-        """Return the cheapest sets inside a structure's parent sets: another structure that costs no more."""
+        """Return the cheapest sets inside a structure's parent sets: another structure that costs no more.
+
+        With constraints on ancestors the structure itself, since a path may need the other arcs.
+        """
+        if self.problem.rules.ancestors:
+            chosen = self.problem.candidates.choice(structure)
+            assert chosen is not None  # it was offered before
+            return np.argsort(self.listed.in_eta)[chosen]
         sets, n = self.listed.sets, self.problem.candidates.n_variables
         choice = np.empty(n, dtype=np.int64)
         for i, parents in enumerate(structure.parents):

@@ -8,11 +8,15 @@ import pytest
 
 from milpbn.engine.parent_sets.blocks import gauge, small_integers, violated_block
 from milpbn.engine.parent_sets.clusters import support_of, violated_clusters
+from milpbn.engine.parent_sets.paths import broken_independences, violated_path_rows
 from milpbn.engine.parent_sets.rows import (
+    ARCS,
     BLOCK,
+    CLOSED,
     CLUSTER,
     LARGEST_BLOCK,
     LIMIT,
+    REACHED,
     Row,
     activities,
     block_terms,
@@ -24,6 +28,7 @@ from milpbn.engine.parent_sets.rows import (
 from milpbn.engine.parent_sets.sets import list_sets, members_of
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
 
 
 def all_sets(n, *, most=3, shift=0):
@@ -73,6 +78,27 @@ def test_rows_hold_for_every_acyclic_structure(n, shift):
         tight |= excess == 0
     # Clusters are facets: for each, some structure has no slack.
     assert tight[packed.kind == CLUSTER].all()
+
+
+@pytest.mark.parametrize("shift", [0, 62])
+@pytest.mark.parametrize("kind", ["ancestors", "no_ancestors", "independences"])
+def test_rows_of_paths_hold_for_what_obeys_and_cut_off_what_does_not(kind, shift):
+    sets = all_sets(4, shift=shift)
+    a, b, c = shift, shift + 2, shift + 3
+    rules = Rules(**{kind: frozenset([(a, b, frozenset([c]))] if kind == "independences" else [(a, b)])})
+    obeying, rows = [], set()
+    for choice in structures(sets):
+        point = support_of(sets, choice, np.ones(len(choice)))
+        found = violated_path_rows(point, rules) + broken_independences(point, rules)
+        if rules.keeps_paths([members_of(sets.masks[p]) for p in choice]):
+            assert not found
+            obeying.append(choice)
+            continue
+        assert (activities(sets, choice, np.ones(len(choice)), pack(found, 4 + shift)) > 0).all()
+        assert found
+        rows.update(found)
+    packed = pack(rows, 4 + shift)
+    assert all((activities(sets, choice, np.ones(4 + shift), packed) <= 0).all() for choice in obeying)
 
 
 def test_terms_of_a_block_are_those_of_the_definition():
@@ -126,7 +152,8 @@ def test_the_bound_is_below_every_cost_and_close_to_its_exact_value(seed):
 def test_entries_are_the_terms_without_what_whole_variables_share(by_row):
     rng = np.random.default_rng(3)
     sets = all_sets(4)
-    packed = pack(random_rows(4, rng), 4)
+    of_paths = [Row(CLOSED, (0, 2)), Row(REACHED, (1, 2), (0,)), Row(ARCS, (1, 3), (0b1, 0b110))]
+    packed = pack(random_rows(4, rng) + of_paths, 4)
     columns = rng.permutation(sets.n_sets)[:20]
     side = cheaper_sides(sets, columns, packed)
     outer = len(packed.kind) if by_row else len(columns)

@@ -1,0 +1,86 @@
+"""Rows of constraints on paths that a point of the linear program violates.
+
+Rows for pairs of an ancestor and a descendant are separated at every point: the sets that must be entered by a smallest
+cut, the paths that must not be there by a shortest path. Independences are separated at integral points, by a smallest
+set of arcs with an active trail.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
+
+from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_weights
+from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
+from milpbn.engine.parent_sets.sets import members_of
+from milpbn.problem.constraints import Rules
+from milpbn.util.graphs import separated
+
+#: Capacities of a cut are whole numbers: shares times this.
+SCALE = 10**6
+
+
+def violated_path_rows(point: Support, rules: Rules) -> list[Row]:
+    """Return rows of ancestors and of pairs without a path that a point violates."""
+    rows = [_entering(point, a, b) for a, b in sorted(rules.ancestors)]
+    if rules.no_ancestors:
+        arcs = arc_weights(point)
+        rows += [_path(point, arcs, a, b) for a, b in sorted(rules.no_ancestors)]
+    return [row for row in rows if row is not None]
+
+
+def _entering(point: Support, a: int, b: int) -> Row | None:
+    """Return the set with b and without a that is entered least, if it is entered by less than a whole path."""
+    n, sets = len(point.offsets) - 1, len(point.used)
+    child = np.repeat(np.arange(n), np.diff(point.offsets))
+    members = [members_of(mask) for mask in point.masks]
+    # A parent set is a node between its members and its variable: it is cut once, however many members are outside.
+    of = np.repeat(np.arange(sets), list(map(len, members)))
+    inner = np.array([j for own in members for j in own], dtype=np.int64)
+    capacity = np.concatenate([np.full(len(inner), 2 * SCALE), np.rint(SCALE * point.shares)]).astype(
+        np.int32
+    )
+    tail, head = np.concatenate([inner, n + np.arange(sets)]), np.concatenate([n + of, child])
+    graph = csr_array(coo_array((capacity, (tail, head)), shape=(n + sets, n + sets)))
+    found = maximum_flow(graph, a, b)
+    if found.flow_value > (1 - LEAST_VIOLATION) * SCALE:
+        return None
+    left = csr_array(graph - found.flow)
+    left.eliminate_zeros()
+    reached = breadth_first_order(left, a, return_predecessors=False)
+    outside = {i for i in range(n) if i not in set(reached.tolist())}
+    return Row(CLOSED, tuple(sorted(outside)))
+
+
+def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | None:
+    """Return the row of the heaviest path from a to b, if the point violates it."""
+    lengths = np.where(arcs.T > LEAST_VIOLATION, 1 + 1e-6 - np.minimum(arcs.T, 1.0), 0.0)
+    distance, before = dijkstra(lengths, indices=np.array([a]), return_predecessors=True)
+    if not distance[0, b] < 1 - LEAST_VIOLATION:
+        return None
+    reached, i = [], b
+    while i != a:
+        reached.append(i)
+        i = int(before[0, i])
+    return Row(REACHED, tuple(sorted(reached)), (a,))
+
+
+def broken_independences(point: Support, rules: Rules) -> list[Row]:
+    """Return rows that cut off an acyclic integral point that does not separate what it has to."""
+    parents = [set(members_of(point.masks[t])) for t in point.offsets[:-1]]
+    rows = []
+    for a, b, given in sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2]))):
+        if separated(parents, a, b, given):
+            continue
+        # Fewer arcs separate no less; what is left after removing arcs one by one is a smallest set that does not.
+        left = [set(own) for own in parents]
+        for i in range(len(left)):
+            for j in sorted(left[i]):
+                left[i].remove(j)
+                if separated(left, a, b, given):
+                    left[i].add(j)
+        children = tuple(i for i, own in enumerate(left) if own)
+        rows.append(Row(ARCS, children, tuple(sum(1 << j for j in left[i]) for i in children)))
+    return rows
