@@ -25,7 +25,7 @@ def table(tmp_path):
 
 def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
     out, network = tmp_path / "result.json", tmp_path / "network.json"
-    files = ["--output", out, "--classifier", network]
+    files = ["--output", out, "--classifier", network, "--certificate", tmp_path / "proof.npz"]
     done = run("solve", table, "--no-target", "--score", "bdeu", *files)
     assert done.exit_code == 0
     assert "3 variables, no class" in done.stdout
@@ -49,6 +49,8 @@ def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
     assert back.log_likelihood(found.dataset("all")) == pytest.approx(
         result.classifier.log_likelihood(found.dataset("all"))
     )
+    proved = run("verify", out, table, "--no-target", "--certificate", tmp_path / "proof.npz", "--exact")
+    assert proved.exit_code == 0
     page = tmp_path / "page.html"
     assert run("report", out, table, "--no-target", "--output", page).exit_code == 0
     text = page.read_text(encoding="utf-8")

@@ -99,7 +99,9 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     described = json.dumps([[v.name, list(v.states), v.cuts] for v in data.variables])
     numbers = data.codes.astype("<i4").tobytes() + data.weights.astype("<f8").tobytes()
     found = {"sha256": hashlib.sha256(described.encode() + numbers).hexdigest(), "samples": len(data.codes)}
-    found |= {"unique_samples": len(problem.rows), "features": problem.last, "classes": problem.n_states[-1]}
+    classes = problem.n_states[-1] if data.has_class else 0
+    features = problem.last + (not data.has_class)
+    found |= {"unique_samples": len(problem.rows), "features": features, "classes": classes}
     need(found.items() <= claim["data"].items(), "The data differ from the data of the claim.")
     same = all(claim[key] == header[key] for key in ("score", "constraints", "run"))
     need(same, "Result and certificate differ in score, constraints or run.")
