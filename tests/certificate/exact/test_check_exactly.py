@@ -20,7 +20,7 @@ from running import heavy_enough, listed, optimum, random_constraints, random_da
 
 from milpbn import solve
 from milpbn.certificate.exact import arithmetic
-from milpbn.certificate.exact.arithmetic import NotProvedError, log
+from milpbn.certificate.exact.arithmetic import NotProvedError, log, log_gamma
 from milpbn.certificate.exact.check import check
 from milpbn.certificate.exact.problem import ExactProblem
 from milpbn.certificate.exact.tree import heaviest
@@ -118,6 +118,12 @@ def test_logarithms_enclose_the_true_ones() -> None:
             x = Fraction(float(10.0 ** rng.uniform(-300, 300))) / Fraction(float(10.0 ** rng.uniform(-9, 9)))
             low, high = log(x)
             true = mpmath.log(mpmath.mpf(x.numerator) / x.denominator) * arithmetic.ONE
+            assert low < true < high
+            assert high - low <= 4
+        for _ in range(500):
+            x = Fraction(float(10.0 ** rng.uniform(-13, 13))) + int(rng.integers(3))
+            low, high = log_gamma(x)
+            true = mpmath.loggamma(mpmath.mpf(x.numerator) / x.denominator) * arithmetic.ONE
             assert low < true < high
             assert high - low <= 4
 
