@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +21,7 @@ from milpbn.certificate.records import Decision, DualWeights, Inequalities
 from milpbn.claims.local_result import LocalResult
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
-from milpbn.problem.candidates import Candidates
+from milpbn.problem.candidates import Candidates, ParentSet
 from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.jsonable import parse_object
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
@@ -183,28 +183,29 @@ def restored_rows(saved: SavedArrays) -> Inequalities:
     return Inequalities(members, saved.array("row_limit", np.int64, len(members)))
 
 
-def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
-    """Return the parent sets that screening kept, in the order of eta, as arrays of a certificate.
+def kept_arrays(
+    variable: NDArray[np.integer], sets: Sequence[ParentSet], what: str = "kept"
+) -> dict[str, NDArray[Any]]:
+    """Return parent sets as arrays of a certificate: those that screening ``kept``, or that were ``searched``.
 
     ``kept_variable`` and ``kept_size``, shape (P,), have the variable and the number of members of each parent set,
     ``kept_member`` all members one after the other.
     """
-    sets = candidates.flat
     return {
-        "kept_variable": candidates.variable.astype(np.int32),
-        "kept_size": np.array([len(s) for s in sets], dtype=np.int32),
-        "kept_member": np.array([j for s in sets for j in s], dtype=np.int32),
+        f"{what}_variable": variable.astype(np.int32),
+        f"{what}_size": np.array([len(s) for s in sets], dtype=np.int32),
+        f"{what}_member": np.array([j for s in sets for j in s], dtype=np.int32),
     }
 
 
-def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
+def kept_candidates(saved: SavedArrays, names: tuple[str, ...], what: str = "kept") -> Candidates:
     """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if there are none."""
     V = len(names)
-    variable = saved.array("kept_variable", np.int32, None, below=V)
-    sizes = saved.array("kept_size", np.int32, len(variable), below=V)
-    members = saved.array("kept_member", np.int32, int(sizes.sum())).tolist()
+    variable = saved.array(f"{what}_variable", np.int32, None, below=V)
+    sizes = saved.array(f"{what}_size", np.int32, len(variable), below=V)
+    members = saved.array(f"{what}_member", np.int32, int(sizes.sum())).tolist()
     if (np.diff(variable) < 0).any():
-        raise UnfitError("kept_variable is not sorted")
+        raise UnfitError(f"{what}_variable is not sorted")
     sets: list[list[tuple[int, ...]]] = [[] for _ in names]
     for i, n, end in zip(variable.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
         sets[i].append(tuple(members[end - n : end]))

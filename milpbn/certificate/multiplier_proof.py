@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import LARGEST, PLACE_BYTES
+from milpbn.certificate.format import LARGEST, PLACE_BYTES, kept_arrays
 from milpbn.certificate.records import Decision
+from milpbn.problem.candidates import Candidates
 
 #: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and the values of f on their
 #: subsets if it is a block's.
@@ -50,9 +51,9 @@ class ProofStep(NamedTuple):
 class MultiplierProof:
     """A proof that grows while the search runs; node 0 is the root. Every method may be called from any thread."""
 
-    #: Number of variables, and whether the search has each parent set in the order of eta; bool array, shape (P,).
+    #: Number of variables, and the parent sets of the search (`kept_arrays`).
     n_variables: int = 0
-    searched: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    searched: dict[str, NDArray[Any]] = field(default_factory=dict)
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     #: Steps that have removed parent sets, in their order; and the best bound of every node.
     fixings: dict[int, list[ProofStep]] = field(default_factory=dict)
@@ -67,11 +68,13 @@ class MultiplierProof:
         """Whether the file could exceed 500 MB with one more decision."""
         return self.nbytes >= LARGEST
 
-    def begin(self, n_variables: int, n_sets: int, searched: NDArray[np.integer]) -> None:
-        """Record the number of variables, and which of the parent sets in eta the search has."""
+    def begin(self, candidates: Candidates, searched: NDArray[np.integer]) -> None:
+        """Record which of the parent sets in eta the search has, those of a variable together."""
+        sets = [candidates.flat[p] for p in searched.tolist()]
         with self._lock:
-            self.n_variables, self.searched = n_variables, np.zeros(n_sets, dtype=bool)
-            self.searched[searched] = True
+            self.n_variables = candidates.n_variables
+            self.searched = kept_arrays(candidates.variable[searched], sets, "searched")
+            self.nbytes += sum(array.nbytes for array in self.searched.values())
 
     def step(self, rows: Iterable[Key], multipliers: NDArray[np.float64]) -> ProofStep:
         """Return these multipliers as a step; nothing is recorded but the inequalities."""
@@ -119,7 +122,7 @@ class MultiplierProof:
         for row, (_, own, _) in zip(members, keys, strict=True):
             row[list(own)] = True
         return {
-            "searched": searched,
+            **searched,
             "row_members": members,
             "row_limit": np.array([limit for limit, _, _ in keys], dtype=np.int64),
             "row_values": np.array(

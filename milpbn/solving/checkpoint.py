@@ -240,7 +240,8 @@ class CheckpointFile:
             "ranked": count(0 if screened is None else screened.ranked),
             **({} if weights is None else {"samples": weights}),
         }
-        kept = {} if screened is None else kept_arrays(products.problem.candidates)
+        candidates = products.problem.candidates
+        kept = {} if screened is None else kept_arrays(candidates.variable, candidates.flat)
         header = {"search": self._described, "structure": structure.to_mapping(), "seconds": seconds}
         return header, {**{RUN + name: array for name, array in run.items()}, **kept}, tree
 

@@ -205,7 +205,8 @@ class Report:
         arrays = None if proof is None else proof.arrays()
         products = self._session.products
         if arrays is not None and products.problem.screened is not None:
-            arrays |= kept_arrays(products.problem.candidates)
+            candidates = products.problem.candidates
+            arrays |= kept_arrays(candidates.variable, candidates.flat)
         return self._result(bound, rest, arcs, products, final=final), arrays
 
     def _result(

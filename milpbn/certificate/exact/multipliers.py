@@ -15,9 +15,9 @@ subsets and f({}) = 0:
 Let U_i be the members of B before i in an order. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i); the
 right-hand sides add up to f(B).
 
-What a certificate holds. `searched` says which parent sets the search had. A structure with another one is no better
-than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and a branch (node,
-kind, a, b, first, second) divides a node: ARC, a is a parent of b or not; ORDER, a comes before b or after it. The
+What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
+one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures,
+and a branch (node, kind, a, b, first, second) divides a node: ARC, a is a parent of b or not; ORDER, a comes before b or after it. The
 steps of a node are multipliers, in the order of the file. Each removes the sets with which the number above does not
 exceed the bound. What comes before what in all structures of a node removes sets (`_closed`). A node without a branch
 has to end with nothing left, or with a step whose number does not exceed the bound.
@@ -61,13 +61,18 @@ def prove(
 ) -> None:
     """Check a proof, or raise NotProvedError; `sets` are (variable, parents as a bit mask, term) in their order."""
     V = 1 + max(i for i, _, _ in sets)
-    _ExactProof(V, limits, arrays, bound).check(_searched(V, sets, arrays["searched"].tolist()))
+    _ExactProof(V, limits, arrays, bound).check(_searched(V, sets, arrays))
 
 
-def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], searched: list[bool]) -> Own:
+def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], arrays: Json) -> Own:
     """Return the sets of the search, with terms that are at least those of the sets that they stand for."""
-    need(len(searched) in (0, len(sets)), "The certificate is of another number of parent sets.")
-    flags = searched or [True] * len(sets)
+    flags = [True] * len(sets)
+    if "searched_variable" in arrays:
+        members = groups(arrays, "searched_size", column(arrays, "searched_member", int, V))
+        masks = [sum({1 << j for (j,) in own}) for own in members]
+        known = {*zip(column(arrays, "searched_variable", int, V), masks, strict=True)}
+        flags = [(i, s) in known for i, s, _ in sets]
+        need(sum(flags) == len(known), "The certificate has a parent set that is no candidate.")
     grains = [(i, s, math.ceil(term * ONE)) for i, s, term in sets]
     kept = sorted((g for g, flag in zip(grains, flags, strict=True) if flag), key=lambda g: -g[2])
     own: Own = [{s: term for i, s, term in kept if i == v} for v in range(V)]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.format import kept_candidates
 from milpbn.certificate.verify.claim import Claim
 from milpbn.certificate.verify.duals import local_terms
 from milpbn.certificate.verify.order import MemberSets
@@ -66,11 +67,12 @@ def prove(
     parent, _, of = candidates.arcs
     is_parent[of, parent] = True
     try:
-        tree = _StepTree(SavedArrays(dict(arrays)), V, P, rules)
+        saved = SavedArrays(dict(arrays))
+        tree, searched = _StepTree(saved, V, rules), _places(saved, candidates)
     except UnfitError as error:
         raise InputError(f"The certificate is damaged: {error}.") from None
     everything = MemberSets(candidates.variable, is_parent)
-    kept, raised = _searched(everything, terms, tree.searched)
+    kept, raised = _searched(everything, terms, searched)
     largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
     best = math.fsum(largest)
     return _Walk(tree, kept, largest[kept.variable] - raised, best, bound).run()
@@ -93,6 +95,19 @@ def prove_decomposable(
     upper = terms + errors
     found = prove(candidates, upper + EPS * np.abs(upper), rules, arrays, claim.bound)
     return found, score_error(data, score.prior, 0.0, errors, candidates.offsets)
+
+
+def _places(saved: SavedArrays, candidates: Candidates) -> NDArray[np.bool_]:
+    """Return which candidates were searched, shape (P,); all, if the file does not say it. Raises UnfitError."""
+    if "searched_variable" not in saved:
+        return np.ones(candidates.n_sets, dtype=bool)
+    sets = kept_candidates(saved, candidates.names, "searched")
+    found = [candidates.position(i, s) for i, s in zip(sets.variable.tolist(), sets.flat, strict=True)]
+    if None in found:
+        raise UnfitError("it has a parent set that is no candidate")
+    searched = np.zeros(candidates.n_sets, dtype=bool)
+    searched[found] = True
+    return searched
 
 
 def _searched(
@@ -165,11 +180,7 @@ class _StepTree:
     rows, and their multipliers.
     """
 
-    def __init__(self, saved: SavedArrays, V: int, P: int, rules: Rules) -> None:
-        searched = saved.array("searched", np.bool_, None)
-        if len(searched) not in (0, P):
-            raise UnfitError("it is of another number of parent sets")
-        self.searched = searched if len(searched) else np.ones(P, dtype=bool)
+    def __init__(self, saved: SavedArrays, V: int, rules: Rules) -> None:
         limits = saved.array("row_limit", np.int64, None)
         members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
         values = saved.array("row_values", np.int64, None)

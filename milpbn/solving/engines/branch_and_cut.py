@@ -60,7 +60,7 @@ class _Maximisation:
             dominated=bool(problem.rules.ancestors),  # a path may need the arcs
         )
         if proof is not None:
-            proof.begin(problem.candidates.n_variables, problem.candidates.n_sets, self.listed.in_eta)
+            proof.begin(problem.candidates, self.listed.in_eta)
 
     def search(self, known: Structure | None) -> Outcome:
         """Search from a structure or without one."""

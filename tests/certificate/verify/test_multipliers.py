@@ -9,6 +9,7 @@ import pytest
 from campaign.forge import change_arrays
 
 from milpbn.certificate.exact.multipliers import prove as prove_exactly
+from milpbn.certificate.format import kept_arrays
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.certificate.verify.multipliers import prove
 from milpbn.engine.events import EventLog
@@ -172,6 +173,12 @@ def changed(arrays, name, at, value):
     return {**arrays, name: values}
 
 
+def searching(candidates, places):
+    """Return the arrays that say which parent sets were searched."""
+    variable, places = candidates.variable, list(places)
+    return kept_arrays(variable[places], [candidates.flat[p] for p in places], "searched")
+
+
 def test_every_kind_of_entry_matters():
     """Rows, functions, limits, multipliers, steps, decisions and searched sets: a proof by hand, with each one changed.
 
@@ -187,7 +194,7 @@ def test_every_kind_of_entry_matters():
     problem = LocalProblem(local.data, local.score, candidates, rules, linear, local.linear_error)
     triple = [True, True, True, False, False]
     arrays = {
-        "searched": np.ones(13, dtype=bool),
+        **searching(candidates, range(13)),
         "row_members": np.array([triple, triple, [False, False, True, False, False]]),
         "row_limit": np.array([-2, -1, 1]),
         "row_values": np.array([0, 0, 0, 1, 0, 1, 1, 2]),
@@ -198,7 +205,8 @@ def test_every_kind_of_entry_matters():
         "multiplier": np.array([1.0, 1.0, 0.0]),
     }
     forgeries = {
-        "a set is not searched that has no searched subset": changed(arrays, "searched", 0, False),
+        "a set is not searched that has no searched subset": arrays | searching(candidates, range(1, 13)),
+        "a searched set is no candidate": changed(arrays, "searched_member", 0, 4),
         "the cluster is smaller": changed(arrays, "row_members", (1, 0), False),
         "the block is smaller": changed(arrays, "row_members", (0, 0), False),
         "the function is smaller": changed(arrays, "row_values", 7, 1),
@@ -235,7 +243,7 @@ def test_every_kind_of_entry_matters():
 def test_a_set_that_was_not_searched_raises_the_term_of_its_subset():
     candidates = Candidates(("a", "b"), (((), (1,)), ((), (0,))))
     problem = LocalProblem.of(LocalScores(candidates, np.array([0.0, 3.0, 0.0, 0.0])))
-    arrays = MultiplierProof().arrays() | {"searched": np.array([True, False, True, False])}
+    arrays = MultiplierProof().arrays() | searching(candidates, [0, 2])
     for check in (verify, verify_exactly):
         assert accepted(check, problem, arrays, 3.0 + 1e-12)
         assert not accepted(check, problem, arrays, 2.9)
