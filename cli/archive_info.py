@@ -71,10 +71,8 @@ def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[
     data, status = header["data"], header["status"]
     sizes, among = f"{data.get('samples')} samples, {data.get('features')} features", list[str]()
     if "score" in header:
-        score, weights = (
-            Score.from_dict(header["score"]),
-            Constraints.from_dict(header["constraints"]).arc_weights,
-        )
+        score = Score.from_dict(header["score"])
+        weights = Constraints.from_dict(header["constraints"]).arc_weights
         described = score.describe(arc_weights=weights, discretisation=data.get("discretisation"))
         among = among_lines(read_among(header, f"The certificate {path!r}"), 12)
     else:

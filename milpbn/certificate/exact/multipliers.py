@@ -16,11 +16,11 @@ Let U_i be the members of B before i in an order. They contain S_i n B, so that 
 right-hand sides add up to f(B).
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
-one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures,
-and a branch (node, kind, a, b, first, second) divides a node: ARC, a is a parent of b or not; ORDER, a comes before b or after it. The
-steps of a node are multipliers, in the order of the file. Each removes the sets with which the number above does not
-exceed the bound. What comes before what in all structures of a node removes sets (`_closed`). A node without a branch
-has to end with nothing left, or with a step whose number does not exceed the bound.
+one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and
+a branch (node, kind, a, b, first, second) divides a node: ARC, a is a parent of b or not; ORDER, a comes before b or
+after it. The steps of a node are multipliers, in the order of the file. Each removes the sets with which the number
+above does not exceed the bound. What comes before what in all structures of a node removes sets (`_closed`). A node
+without a branch has to end with nothing left, or with a step whose number does not exceed the bound.
 """
 
 from __future__ import annotations
