@@ -46,6 +46,7 @@ def measured(path: Path, time_limit: float) -> dict[str, Any]:
         clocks.append(time.process_time())
         seconds = [round(b - a, 2) for a, b in pairwise(clocks)]
         return {
+            "time_limit": time_limit,
             "parent_sets": local.candidates.n_sets,
             "status": str(result.reason),
             "gap": None
@@ -74,7 +75,7 @@ def main() -> None:
         (path,) = asked.folder.glob(f"{name}.jkl*")
         cells[name] = measured(path, asked.time_limit)
         print(name, cells[name], flush=True)
-        write_results(OUTPUT, {"time_limit": asked.time_limit, "cells": cells})
+        write_results(OUTPUT, {"cells": cells})
 
 
 if __name__ == "__main__":

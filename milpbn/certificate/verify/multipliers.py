@@ -102,11 +102,12 @@ def _places(saved: SavedArrays, candidates: Candidates) -> NDArray[np.bool_]:
     if "searched_variable" not in saved:
         return np.ones(candidates.n_sets, dtype=bool)
     sets = kept_candidates(saved, candidates.names, "searched")
-    found = [candidates.position(i, s) for i, s in zip(sets.variable.tolist(), sets.flat, strict=True)]
-    if None in found:
-        raise UnfitError("it has a parent set that is no candidate")
     searched = np.zeros(candidates.n_sets, dtype=bool)
-    searched[found] = True
+    for i, s in zip(sets.variable.tolist(), sets.flat, strict=True):
+        place = candidates.position(i, s)
+        if place is None:
+            raise UnfitError("it has a parent set that is no candidate")
+        searched[place] = True
     return searched
 
 
