@@ -99,7 +99,7 @@ def structures(problem: ExactProblem):
 
 def test_the_checker_is_short_and_imports_only_the_reader_of_files() -> None:
     texts = [path.read_text() for path in SOURCES]
-    assert sum(len(text.splitlines()) for text in texts) <= 1020
+    assert sum(len(text.splitlines()) for text in texts) <= 1030
     nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {name.name for node in imports if isinstance(node, ast.Import) for name in node.names}
@@ -293,7 +293,7 @@ def test_wrong_claims_are_refused(case, tmp_path: Path) -> None:
         ({"score": {**claim["score"], "name": "ll"}}, "does not name the class"),
         ({"score": {**claim["score"], "name": "aicc"}}, "does not know"),
         ({"constraints": {}}, "differ in"),
-        ({"constraints": {"banned": []}}, "does not know"),
+        ({"constraints": {"banned": ["X1"]}}, "does not know"),
         ({"run": "another"}, "differ in"),
         ({"subset": subset}, "differ in"),
         ({"data": {**claim["data"], "samples": 39}}, "differ from"),
