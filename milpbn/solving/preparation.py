@@ -5,6 +5,8 @@ Each stage is a small function of the job and the session, and asks the session 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
 from milpbn.errors import SolverError
@@ -41,6 +43,11 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
             # Whatever the reason was: no engine must search over these parent sets only.
             session.stop(Limit.TIME)
             return
+    if job.engine.capabilities.local_only and not job.options.root_only:
+        # Branch and cut climbs by itself, and has better bounds at once.
+        session.bound(trivial_bound(session.problem), BoundSource.CERTIFIED)
+        offer(session, islice(plain_starts(session.problem, job.options.start), 1))
+        return
     starts = offer(session, plain_starts(session.problem, job.options.start))
     if session.budget.stop():
         return
