@@ -22,7 +22,7 @@ from milpbn.util.compiled import kernel
 SMALL = 128
 
 
-class Rows(NamedTuple):
+class WeightedRows(NamedTuple):
     """The rows of a table, by variable; the last one is a constant, so that a set with it is the set without it.
 
     Attributes
@@ -54,15 +54,15 @@ class Scratch(NamedTuple):
     filled: NDArray[np.float64]
 
 
-def rows_of(data: Dataset, order: NDArray[np.int64], alpha: float) -> Rows:
+def rows_of(data: Dataset, order: NDArray[np.int64], alpha: float) -> WeightedRows:
     """Return the rows with the variables in an order."""
     m = data.n_samples
     codes = np.vstack([data.codes.T[order], np.zeros((1, m), dtype=np.int32)])
     states = np.append(data.n_states[order], 1)
-    return Rows(np.ascontiguousarray(codes), states, data.weights, alpha, EPS * (m + 1024))
+    return WeightedRows(np.ascontiguousarray(codes), states, data.weights, alpha, EPS * (m + 1024))
 
 
-def scratch_of(rows: Rows, largest: int) -> Scratch:
+def scratch_of(rows: WeightedRows, largest: int) -> Scratch:
     """Return the memory for sets of at most `largest` variables."""
     m = len(rows.weights)
     cells = m * int(rows.states.max())  # of numbered joint states and one more variable

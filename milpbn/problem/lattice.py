@@ -1,6 +1,6 @@
-r"""One level of the parent sets of all variables: those of one size are scored, and the needless ones left out.
+r"""One level of the parent sets of all variables: those of one size are scored, and dominated ones left out.
 
-`milpbn.problem.undominated` says which are needless, and why.
+`milpbn.problem.undominated` says which these are, and why.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SPARE = 1.0 - 1e-9
 
 
 class Admission(NamedTuple):
-    """What rules and options admit, and the terms beside F; variables in the order of `Rows`.
+    """What rules and options admit, and the terms beside F; variables in the order of `WeightedRows`.
 
     Attributes
     ----------

@@ -1,32 +1,31 @@
 r"""The parent sets that a best structure may need, found while all are scored; the others are never listed.
 
-Let t(i, S) be the term of variable i with the parents S: F(S + i) - F(S) - lambda (r_i - 1) q_S + w(i, S), with F of
+Let t(i, S) be the term of variable i with the parents S, F(S + i) - F(S) - lambda (r_i - 1) q_S + w(i, S), with F of
 `milpbn.problem.joint_counts`, r_i states, q_S joint states of the parents, lambda nats per parameter, and arc weights
-w. A set T is needless if an admitted set S inside it has no smaller term: if S takes the place of T, a structure stays
-acyclic, and obeys the limits of children. What is required is in both. So one best structure has no needless set. The
-K best may have some, so that a list of these needs all sets.
+w. A set T is dominated if an admitted set S inside it has no smaller term. If S takes the place of T, a structure stays
+acyclic and obeys the limits of children, and what is required is in both. So one best structure has no dominated set.
+The K best structures may have some: lists of them need all sets.
 
-Sets are scored by size, and each is compared with the best term inside it. Sets with all of the following supersets
-needless have none that is scored:
+Sets are scored by size, and each is compared with the best term inside it. If all sets above S are dominated by one of
+these bounds, none of them is scored:
 
-1. Likelihoods (de Campos & Ji 2011). For T above S, the log-likelihood is at most L_i, that of i
-   with all variables that may be its parents, and T has at least twice as many parameters as S. So t(i, T) is at most
+1. Likelihoods (de Campos & Ji 2011, with L_i = 0). For T above S, the log-likelihood is at most L_i, that of i with all
+   variables that may be its parents, and T has at least twice as many parameters as S. So t(i, T) is at most
    L_i - 2 lambda (r_i - 1) q_S plus the positive weights of arcs into i. If this is no more than the best term inside
-   S, all T are needless.
-2. BDeu (de Campos & Ji 2011; Correia, Cussens & de Campos 2020). Given those before it, a sample has the predictive
-   probability (a / r + n') / (a + n), with n earlier samples of the same parents' states, n' of them in the same state
-   of i. At the first sample of each joint state of T and i, n' = 0, and this is at most 1 / r_i; at others it is at
-   most 1. So t(i, T) <= -K log r_i plus the positive weights, where K is the number of joint states of S + i that
-   occur; T + i has no fewer. A joint state of weight n < 1 counts n in K: log Gamma(a / r + x) - log Gamma(a + x) is
-   convex in x, and from x = 0 to 1 it falls by log r.
-3. Likelihoods (de Campos, Scanagatta, Corani & Zaffalon 2018). Let j be in S and R = S - j. The parent j
-   raises the log-likelihood by the mutual information of i and j given R, times the number M of samples. This is at
-   most M min(H(i | R), H(j | R)), and conditional entropies do not rise if R grows. Its parameters cost
-   lambda (r_i - 1) q_R (r_j - 1), which do not fall. If the first, with a positive weight of the arc, is no more than
-   the second, then every T above S has no larger term than T - j. T - j must be admitted, too: j is not required.
-   A parent or a child with one state adds nothing to any score.
+   S, all T are dominated.
+2. BDeu (Correia, Cussens & de Campos 2020; de Campos & Ji 2011 with the joint states of S only). Given the samples
+   before it, a sample has the predictive probability (a / r_i + n') / (a + n), with n earlier samples of the same
+   parents' states, n' of them in the same state of i. At the first sample of each joint state of T and i, n' = 0, and
+   this is at most 1 / r_i; at others it is at most 1. So t(i, T) <= -K log r_i plus the positive weights, where K is
+   the number of joint states of S + i that occur: T + i has no fewer. One of weight n < 1 counts n in K, because
+   log Gamma(a / r_i + x) - log Gamma(a + x) is convex in x, and falls by log r_i from x = 0 to 1.
+3. Likelihoods (de Campos, Scanagatta, Corani & Zaffalon 2018). Let j be in S and R = S - j. The parent j adds M times
+   the mutual information of i and j given R to the log-likelihood of M samples. This is at most
+   M min(H(i | R), H(j | R)), and conditional entropies do not rise if R grows. Its parameters cost
+   lambda (r_i - 1) q_R (r_j - 1), which does not fall. If the first, with a positive weight of the arc, is no more than
+   the second, then every T above S, and S itself, has no larger term than T - j, which has to be admitted.
 
-All comparisons leave room for the rounding errors of both sides.
+A parent or a child of one state changes no score but by arc weights. All comparisons leave room for rounding errors.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Admitted, Candidates, list_candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.joint_counts import Rows, largest_likelihood, rows_of, scratch_of, total_of
+from milpbn.problem.joint_counts import WeightedRows, largest_likelihood, rows_of, scratch_of, total_of
 from milpbn.problem.lattice import Admission, Known, score_level
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
@@ -58,7 +57,7 @@ FEW = 1_000
 
 
 def can_leave_out(data: Dataset, score: Score) -> bool:
-    """Return whether the score's needless parent sets can be left out while they are scored."""
+    """Return whether the score's dominated parent sets can be left out while they are scored."""
     most = data.n_samples * int(data.n_states.max())
     return score.kind.sums_of_joint_states(data.total_weight) is not None and most <= MOST_CELLS
 
@@ -66,7 +65,7 @@ def can_leave_out(data: Dataset, score: Score) -> bool:
 def undominated_sets(
     data: Dataset, score: Score, rules: Rules, admitted: Sequence[Admitted], budget: Budget
 ) -> Candidates:
-    """Return all admitted parent sets that are not needless, and perhaps a few that are by a rounding error only.
+    """Return all admitted parent sets that are not dominated, and a few that are nearly so.
 
     NoIncumbentError if the budget is used up, InputError if the sets are too many to be numbered.
     """
@@ -86,7 +85,7 @@ class Levels:
         self.data, self.budget = data, budget
         self.order = np.argsort(data.n_states, kind="stable")
         self.largest = max(own.largest_size for own in admitted)
-        self.rows: Rows = rows_of(data, self.order, sums[0])
+        self.rows: WeightedRows = rows_of(data, self.order, sums[0])
         self.admission = self._admission(rules, admitted, sums[1])
         none, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
         self.known = Known(whole, none, whole, whole, none, none, np.zeros(1, dtype=np.int64))
@@ -104,7 +103,9 @@ class Levels:
                 role[i, -1], removable[i, -1] = 1, own.without_class >= own.with_class
         role, removable, gain = (values[np.ix_(order, order)] for values in (role, removable, gain))
         positive = np.maximum(gain, 0.0).sum(axis=1, where=role > 0)
-        several = self.data.n_states.min() > 1 or not positive.any()
+        # Another parent of several states doubles the parameters at least; one of one state is left out where it
+        # may be, and has no weight.
+        doubles = self.data.n_states.min() > 1 or (self.data.n_classes > 1 and not positive.any())
         binomials = [[math.comb(v, k) for k in range(self.largest + 1)] for v in range(n + 1)]
         if binomials[-1][-1] * n >= 2**62:
             raise InputError(
@@ -120,7 +121,7 @@ class Levels:
             np.array([len(admitted[i].required) for i in order], dtype=np.int64),
             int(np.flatnonzero(order == n - 1)[0]),
             penalty,
-            2.0 if several else 1.0,
+            2.0 if doubles else 1.0,
             np.array(binomials, dtype=np.int64),
         )
 

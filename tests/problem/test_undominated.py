@@ -92,7 +92,7 @@ def test_the_sets_are_those_that_are_left_of_all(seed):
 
 @pytest.mark.parametrize("score", ["bdeu", "mdl", "aic"])
 def test_bounds_leave_out_whole_branches(score, monkeypatch):
-    """With few rows, most sets have only supersets that are needless, and these are not scored."""
+    """With few rows, most sets have only supersets that are dominated, and these are not scored."""
     rng = np.random.default_rng(1)
     codes = rng.choice(3, (60, 9), p=[0.9, 0.06, 0.04])
     codes[:, :3] = rng.integers(0, 3, (60, 3))

@@ -106,7 +106,7 @@ class ScoreKind:
         return 0.0, 0.0
 
     def sums_of_joint_states(self, total_weight: float) -> tuple[float, float] | None:
-        """Return alpha of `milpbn.problem.joint_counts.Rows`, and the nats subtracted per free parameter.
+        """Return alpha of `milpbn.problem.joint_counts.WeightedRows`, and the nats subtracted per free parameter.
 
         None if the local terms are no differences of such sums.
         """
