@@ -25,15 +25,8 @@ SMALL = 128
 class WeightedRows(NamedTuple):
     """The rows of a table, by variable; the last one is a constant, so that a set with it is the set without it.
 
-    Attributes
-    ----------
-    codes : int32 array, shape (V + 1, M)
-    states : int64 array, shape (V + 1,)
-    weights : float64 array, shape (M,)
-    alpha : float
-        Equivalent sample size of BDeu; 0 for the likelihood.
-    slack : float
-        Largest relative error of a sum.
+    `codes` has the shape (V + 1, M), `alpha` is the equivalent sample size of BDeu, 0 for the likelihood, and `slack`
+    the largest relative error of a sum.
     """
 
     codes: NDArray[np.int32]

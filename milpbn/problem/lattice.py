@@ -21,42 +21,26 @@ SPARE = 1.0 - 1e-9
 
 
 class Admission(NamedTuple):
-    """What rules and options admit, and the terms beside F; variables in the order of `WeightedRows`.
+    """What rules and options admit, and the terms beside F; variables in the order of `WeightedRows`."""
 
-    Attributes
-    ----------
-    role : int8 array, shape (V, V)
-        By variable and parent: 0 if it is never a parent, 1 if it may be one, 2 if it is in every set.
-    removable : bool array, shape (V, V)
-        Whether an admitted set with the parent is admitted without it.
-    gain : float64 array, shape (V, V)
-        Arc weights, in nats.
-    positive, most : float64 arrays, shape (V,)
-        The sum of a variable's positive arc weights, and the largest log-likelihood that it can have.
-    room : int64 array, shape (V, 2)
-        The most free features in a set without and with the class; -1 if there is no such set.
-    required : int64 array, shape (V,)
-        Number of features in every set.
-    last : int
-        The class.
-    penalty : float
-        Nats per free parameter.
-    growth : float
-        By how much the number of parameters grows at least with one more parent.
-    binomials : int64 array, shape (V + 1, V + 1)
-        For ranks of sets in colexicographic order; columns beyond the largest set are missing.
-    """
-
+    #: By variable and parent, shape (V, V): 0 if it is never a parent, 1 if it may be one, 2 if it is in every set.
     role: NDArray[np.int8]
+    #: By variable and parent: whether an admitted set with the parent is admitted without it; arc weights, in nats.
     removable: NDArray[np.bool_]
     gain: NDArray[np.float64]
+    #: The sum of each variable's positive arc weights, and the largest log-likelihood that it can have.
     positive: NDArray[np.float64]
     most: NDArray[np.float64]
+    #: The most free features in a set without and with the class, -1 if there is no such set, shape (V, 2); and the
+    #: number of features in every set.
     room: NDArray[np.int64]
     required: NDArray[np.int64]
+    #: The class.
     last: int
+    #: Nats per free parameter, and by how much their number grows at least with one more parent.
     penalty: float
     growth: float
+    #: For ranks of sets in colexicographic order, shape (V + 1, largest number of parents + 1).
     binomials: NDArray[np.int64]
 
 
@@ -189,12 +173,6 @@ def _leads_on(admission, known, members, n, below):  # type: ignore[no-untyped-d
 
 
 @kernel(inner=True)
-def _grown(values):  # type: ignore[no-untyped-def]
-    """Return an array of twice the length that begins with the values of another one."""
-    return np.concatenate((values, np.empty_like(values)))
-
-
-@kernel(inner=True)
 def _local_term(rows, admission, known, scratch, members, a, whole):  # type: ignore[no-untyped-def]
     """Return the term of member a with the others as parents, a bound on its error, and its number of parameters.
 
@@ -234,23 +212,14 @@ def score_level(rows, admission, known, scratch, prefix, size, last):  # type: i
     """Score the parent sets in the sets of `size` variables that begin with a prefix, which descend.
 
     Of each such set every member is a child once, with the other members as its parents. `last` says that no larger
-    sets are scored.
-
-    Returns
-    -------
-    scored : int32 array, shape (K, size)
-        The sets that may be needed: the child, then its parents.
-    keys, best
-        Parent sets with needed supersets, as in `Known`, not sorted.
-    ranks, sums, errors
-        F of the sets of variables, as in `Known`.
+    sets are scored. Return the sets that may be needed, int64 array of shape (K size,), each as the child and its
+    parents, and then keys, terms, ranks, sums and errors as in `Known`, the keys not sorted.
     """
     n, length = len(admission.required), len(prefix)
     members, following = np.empty(size, np.int64), np.zeros(size, np.int64)
     standing, best, whole = np.empty(size, np.int64), np.empty(size), np.empty(2)
-    scored, n_scored = np.empty((64, size), np.int32), 0
-    keys, terms, n_keys = np.empty(64, np.int64), np.empty(64), 0
-    ranks, sums, n_ranks = np.empty(64, np.int64), np.empty((64, 2)), 0
+    scored, keys, ranks = [members[0]][:0], [members[0]][:0], [members[0]][:0]
+    terms, sums, errors = [0.0][:0], [0.0][:0], [0.0][:0]
     product = np.ones(size)  # of the states of the members before each one
     for k in range(length):
         members[k] = prefix[k]
@@ -286,28 +255,21 @@ def score_level(rows, admission, known, scratch, prefix, size, last):  # type: i
             continue
         whole[0], whole[1], occurring = total(rows, scratch, depth, v, product[depth] * rows.states[v])
         if not last:
-            if n_ranks == len(ranks):
-                ranks, sums = _grown(ranks), _grown(sums)
-            ranks[n_ranks], sums[n_ranks] = _rank(admission.binomials, members, size, -1, -1), whole
-            n_ranks += 1
+            ranks.append(_rank(admission.binomials, members, size, -1, -1))
+            sums.append(whole[0])
+            errors.append(whole[1])
         for a in range(size):
             if standing[a] == NEVER:
                 continue
             term, error, parameters = _local_term(rows, admission, known, scratch, members, a, whole)
             if standing[a] == NOW:
                 if not term + error <= best[a]:
-                    if n_scored == len(scored):
-                        scored = _grown(scored)
-                    scored[n_scored, 0] = members[a]
-                    scored[n_scored, 1 : a + 1] = members[:a]
-                    scored[n_scored, a + 1 :] = members[a + 1 :]
-                    n_scored += 1
+                    for b in range(size):
+                        scored.append(members[(a + b) % size])
                 best[a] = max(best[a], term - error)
             most = _most_above(rows, admission, members[a], parameters, error, occurring)
             if not last and not most <= best[a]:
-                if n_keys == len(keys):
-                    keys, terms = _grown(keys), _grown(terms)
-                keys[n_keys] = _rank(admission.binomials, members, size, a, a) * n + members[a]
-                terms[n_keys] = best[a]
-                n_keys += 1
-    return scored[:n_scored], keys[:n_keys], terms[:n_keys], ranks[:n_ranks], sums[:n_ranks]
+                keys.append(_rank(admission.binomials, members, size, a, a) * n + members[a])
+                terms.append(best[a])
+    told = np.array(keys), np.array(terms), np.array(ranks), np.array(sums), np.array(errors)
+    return np.array(scored), told

@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import numba
 import numpy as np
@@ -157,21 +158,21 @@ class Levels:
     def _begin(self) -> None:
         """Compute F without any variable, and the largest likelihoods."""
         admission, scratch = self.admission, scratch_of(self.rows, 0)
-        none = np.zeros(0, dtype=np.int64)
+        none, one = np.zeros(0, dtype=np.int64), np.ones(1)
         value, error = total_of(self.rows, scratch, none, -1)
-        self._learn(none, np.zeros(0), np.zeros(1, dtype=np.int64), np.array([[value, error]]))
+        self._learn(none, np.zeros(0), np.zeros(1, dtype=np.int64), value * one, error * one)
         if admission.penalty > 0:
             for i in range(self.data.n_variables):
                 self.budget.check("the likelihoods of all variables were computed", "likelihoods")
                 parents = np.flatnonzero(admission.role[i])
                 admission.most[i] = largest_likelihood(self.rows, scratch, parents, i)
 
-    def _level(self, size: int) -> NDArray[np.int32]:
+    def _level(self, size: int) -> NDArray[np.int64]:
         """Score the parent sets of ``size - 1`` members; return those that may be needed, each after its child."""
         n, last = self.data.n_variables, size == self.largest + 1
         prefixes = [np.array(p[::-1], dtype=np.int64) for p in combinations(range(n), min(size - 1, 2))]
         prefixes.sort(key=tuple)
-        done: list[tuple[NDArray[np.int32], ...] | None] = [None] * len(prefixes)
+        done: list[Any] = [None] * len(prefixes)
 
         def work(begin: int, end: int) -> None:
             scratch = scratch_of(self.rows, size)
@@ -184,9 +185,9 @@ class Levels:
         self.budget.check(told, told.removesuffix(" were scored"))
         in_parts(work, len(prefixes), parallel=True)
         self.budget.check(told)
-        scored, keys, best, ranks, sums = (np.concatenate(part) for part in zip(*done, strict=True))
-        self._learn(keys, best, ranks, sums)
-        return scored
+        scored, told = zip(*filter(None, done), strict=True)
+        self._learn(*map(np.concatenate, zip(*told, strict=True)))
+        return np.concatenate(scored).reshape(-1, size)
 
     def _learn(
         self,
@@ -194,6 +195,7 @@ class Levels:
         best: NDArray[np.float64],
         ranks: NDArray[np.int64],
         sums: NDArray[np.float64],
+        errors: NDArray[np.float64],
     ) -> None:
         """Keep what the sets of one size have told."""
         known, order = self.known, np.argsort(keys)
@@ -202,7 +204,7 @@ class Levels:
             np.append(known.best, best[order]),
             np.append(known.key_start, len(known.keys) + len(keys)),
             np.append(known.ranks, ranks),
-            np.append(known.sums, sums[:, 0]),
-            np.append(known.errors, sums[:, 1]),
+            np.append(known.sums, sums),
+            np.append(known.errors, errors),
             np.append(known.rank_start, len(known.ranks) + len(ranks)),
         )
