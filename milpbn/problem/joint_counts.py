@@ -131,19 +131,3 @@ def total_of(rows, scratch, members, skip):  # type: ignore[no-untyped-def]
             source, target = target, free + free + 1 - target
     found, error, _ = total(rows, scratch, source, len(rows.states) - 1, product)
     return found, error
-
-
-@kernel
-def largest_likelihood(rows, scratch, parents, i):  # type: ignore[no-untyped-def]
-    """Return the log-likelihood of variable i with all of some parents, plus a bound on its error.
-
-    No set of these parents has a larger one.
-    """
-    free = len(scratch.ids) - 2
-    source, target = 0, free
-    for k in range(len(parents)):
-        refine(rows, scratch, source, target, parents[k])
-        source, target = target, free + free + 1 - target
-    both, error, _ = total(rows, scratch, source, i, 1.0)
-    own, error_of_own, _ = total(rows, scratch, source, len(rows.states) - 1, 1.0)
-    return both - own + error + error_of_own

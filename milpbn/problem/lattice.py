@@ -28,9 +28,8 @@ class Admission(NamedTuple):
     #: By variable and parent: whether an admitted set with the parent is admitted without it; arc weights, in nats.
     removable: NDArray[np.bool_]
     gain: NDArray[np.float64]
-    #: The sum of each variable's positive arc weights, and the largest log-likelihood that it can have.
+    #: The sum of each variable's positive arc weights.
     positive: NDArray[np.float64]
-    most: NDArray[np.float64]
     #: The most free features in a set without and with the class, -1 if there is no such set, shape (V, 2); and the
     #: number of features in every set.
     room: NDArray[np.int64]
@@ -202,8 +201,7 @@ def _most_above(rows, admission, i, parameters, error, occurring):  # type: igno
     if rows.alpha > 0:
         return error + admission.positive[i] - SPARE * occurring * math.log(rows.states[i])
     if admission.penalty > 0:
-        cost = admission.penalty * SPARE * admission.growth * parameters
-        return error + admission.positive[i] + admission.most[i] - cost
+        return error + admission.positive[i] - admission.penalty * SPARE * admission.growth * parameters
     return np.inf
 
 

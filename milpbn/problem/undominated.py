@@ -9,10 +9,9 @@ The K best structures may have some: lists of them need all sets.
 Sets are scored by size, and each is compared with the best term inside it. If all sets above S are dominated by one of
 these bounds, none of them is scored:
 
-1. Likelihoods (de Campos & Ji 2011, with L_i = 0). For T above S, the log-likelihood is at most L_i, that of i with all
-   variables that may be its parents, and T has at least twice as many parameters as S. So t(i, T) is at most
-   L_i - 2 lambda (r_i - 1) q_S plus the positive weights of arcs into i. If this is no more than the best term inside
-   S, all T are dominated.
+1. Likelihoods (de Campos & Ji 2011). A log-likelihood is at most 0, and T above S has at least twice as many
+   parameters as S. So t(i, T) <= -2 lambda (r_i - 1) q_S plus the positive weights of arcs into i. If this is no more
+   than the best term inside S, all T are dominated.
 2. BDeu (Correia, Cussens & de Campos 2020; de Campos & Ji 2011 with the joint states of S only). Given the samples
    before it, a sample has the predictive probability (a / r_i + n') / (a + n), with n earlier samples of the same
    parents' states, n' of them in the same state of i. At the first sample of each joint state of T and i, n' = 0, and
@@ -43,7 +42,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Admitted, Candidates, list_candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.joint_counts import WeightedRows, largest_likelihood, rows_of, scratch_of, total_of
+from milpbn.problem.joint_counts import WeightedRows, rows_of, scratch_of, total_of
 from milpbn.problem.lattice import Admission, Known, score_level
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
@@ -117,7 +116,6 @@ class Levels:
             removable,
             gain,
             positive,
-            np.zeros(n),
             np.array([(admitted[i].without_class, admitted[i].with_class) for i in order], dtype=np.int64),
             np.array([len(admitted[i].required) for i in order], dtype=np.int64),
             int(np.flatnonzero(order == n - 1)[0]),
@@ -132,7 +130,6 @@ class Levels:
         scratch, some = scratch_of(self.rows, 0), np.zeros(1, dtype=np.int64)
         return [
             specialized(total_of, self.rows, scratch, some, 0),
-            specialized(largest_likelihood, self.rows, scratch, some, 0),
             specialized(score_level, self.rows, self.admission, self.known, scratch, some, 0, False),
         ]
 
@@ -142,7 +139,9 @@ class Levels:
             self.budget.before(
                 lambda: [kernel() for kernel in self.kernels], "kernels of scores were compiled"
             )
-        self._begin()
+        none, one = np.zeros(0, dtype=np.int64), np.ones(1)
+        value, error = total_of(self.rows, scratch_of(self.rows, 0), none, -1)
+        self._learn(none, one[:0], np.zeros(1, dtype=np.int64), value * one, error * one)
         n = self.data.n_variables
         found: list[list[tuple[int, ...]]] = [[] for _ in range(n)]
         for size in range(1, self.largest + 2):
@@ -154,18 +153,6 @@ class Levels:
             if not len(self.known.keys) > self.known.key_start[-2]:
                 break
         return tuple(tuple(sorted(sets, key=lambda s: ((n - 1) in s, len(s), s))) for sets in found)
-
-    def _begin(self) -> None:
-        """Compute F without any variable, and the largest likelihoods."""
-        admission, scratch = self.admission, scratch_of(self.rows, 0)
-        none, one = np.zeros(0, dtype=np.int64), np.ones(1)
-        value, error = total_of(self.rows, scratch, none, -1)
-        self._learn(none, np.zeros(0), np.zeros(1, dtype=np.int64), value * one, error * one)
-        if admission.penalty > 0:
-            for i in range(self.data.n_variables):
-                self.budget.check("the likelihoods of all variables were computed", "likelihoods")
-                parents = np.flatnonzero(admission.role[i])
-                admission.most[i] = largest_likelihood(self.rows, scratch, parents, i)
 
     def _level(self, size: int) -> NDArray[np.int64]:
         """Score the parent sets of ``size - 1`` members; return those that may be needed, each after its child."""
@@ -181,10 +168,10 @@ class Levels:
                     return
                 done[k] = score_level(self.rows, self.admission, self.known, scratch, prefixes[k], size, last)
 
-        told = f"parent sets of {size - 1} of at most {self.largest} parents were scored"
-        self.budget.check(told, told.removesuffix(" were scored"))
+        stage = f"parent sets of {size - 1} of at most {self.largest} parents"
+        self.budget.check(f"{stage} were scored", stage)
         in_parts(work, len(prefixes), parallel=True)
-        self.budget.check(told)
+        self.budget.check(f"{stage} were scored")
         scored, told = zip(*filter(None, done), strict=True)
         self._learn(*map(np.concatenate, zip(*told, strict=True)))
         return np.concatenate(scored).reshape(-1, size)
