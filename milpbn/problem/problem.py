@@ -127,10 +127,8 @@ class Problem:
         The result may still break a rule; see `obeys`.
         """
         if self.n_admitted is not None and self.objection(structure) is None:
-            pairs = enumerate(structure.parents)
-            return Structure(
-                structure.names, tuple(self.candidates.best_inside(i, s, self.linear) for i, s in pairs)
-            )
+            own = [self.candidates.best_inside(i, s, self.linear) for i, s in enumerate(structure.parents)]
+            return Structure(structure.names, tuple(own))
         if not smallest_suffices(self.score, self.rules):
             return structure
         stand_ins = [self.candidates.stand_in(i, s) for i, s in enumerate(structure.parents)]

@@ -101,7 +101,8 @@ class Levels:
             role[i, list(own.required)] = 2
             if own.with_class >= 0:
                 role[i, -1], removable[i, -1] = 1, own.without_class >= own.with_class
-        role, removable, gain = (values[np.ix_(order, order)] for values in (role, removable, gain))
+        placed = np.ix_(order, order)
+        role, removable, gain = role[placed], removable[placed], gain[placed]
         positive = np.maximum(gain, 0.0).sum(axis=1, where=role > 0)
         # Another parent of several states doubles the parameters at least; one of one state is left out where it
         # may be, and has no weight.
