@@ -57,7 +57,8 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Its fields are those of `build_problem`, and the user's start. `listed` says whether the K best are asked for.
+    Its fields are those of `build_problem`, and the user's start. `dominated` sets are kept for
+    a list of the K best, and for a certificate, which numbers all sets.
     """
 
     dataset: Dataset
@@ -67,7 +68,7 @@ class Statement:
     for_milp: bool = False
     start: Structure | None = None
     budget: Budget = field(default_factory=Budget)
-    listed: bool = False
+    dominated: bool = False
 
     @classmethod
     def of(
@@ -83,7 +84,8 @@ class Statement:
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)
-        return cls(dataset, score, asked, options.merge, for_milp, start, budget, listed)
+        dominated = listed or options.certificate is not None
+        return cls(dataset, score, asked, options.merge, for_milp, start, budget, dominated)
 
     @property
     def samples(self) -> Dataset:
@@ -98,7 +100,7 @@ class Statement:
     @property
     def without_dominated(self) -> bool:
         """Whether parent sets that no best structure needs are left out while they are scored."""
-        return not self.listed and can_leave_out(self.samples, self.score)
+        return not self.dominated and can_leave_out(self.samples, self.score)
 
     def up_to(self, size: int) -> ParentSets:
         """Return the parent sets of at most so many members, and those of the start."""
@@ -125,7 +127,7 @@ class Statement:
             budget=self.budget,
             subset=weights,
             listed=(self.resolved[0], sets),
-            dominated=self.listed,
+            dominated=self.dominated,
         )
 
 
