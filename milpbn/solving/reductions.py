@@ -57,8 +57,8 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Its fields are those of `build_problem`, and the user's start. `dominated` sets are kept for
-    a list of the K best, and for a certificate, which numbers all sets.
+    Its fields are those of `build_problem`, and the user's start. `dominated` parent sets are kept for a list of the K
+    best, and for a certificate, which numbers all sets.
     """
 
     dataset: Dataset
