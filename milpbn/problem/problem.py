@@ -309,7 +309,7 @@ def build_problem(
     if merge:
         data = data.merged
     weights = subset.weights(data, score) if isinstance(subset, Subset) else subset
-    leave_out = not dominated and can_leave_out(data, score)
+    leave_out = not dominated and can_leave_out(data, score, constraints)
     if listed is None:
         listed = usable_sets(data, score, constraints, for_milp=for_milp, listed=not leave_out)
     rules, sets = listed

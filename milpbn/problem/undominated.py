@@ -3,8 +3,8 @@ r"""The parent sets that a best structure may need, found while all are scored; 
 Let t(i, S) be the term of variable i with the parents S, F(S + i) - F(S) - lambda (r_i - 1) q_S + w(i, S), with F of
 `milpbn.problem.joint_counts`, r_i states, q_S joint states of the parents, lambda nats per parameter, and arc weights
 w. A set T is dominated if an admitted set S inside it has no smaller term. If S takes the place of T, a structure stays
-acyclic and obeys the limits of children, and what is required is in both. So one best structure has no dominated set.
-The K best structures may have some: lists of them need all sets.
+acyclic and obeys the limits of children, what is required is in both, and fewer arcs break no independence. So one best
+structure has no dominated set. The K best may have some, and so may the best one if paths are required.
 
 Sets are scored by size, and each is compared with the best term inside it. If all sets above S are dominated by one of
 these bounds, none of them is scored:
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Admitted, Candidates, list_candidates
-from milpbn.problem.constraints import Rules
+from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.joint_counts import WeightedRows, rows_of, scratch_of, total_of
 from milpbn.problem.lattice import Admission, Known, score_level
 from milpbn.problem.scores.spec import Score
@@ -56,9 +56,11 @@ MOST_CELLS = 50_000_000
 FEW = 1_000
 
 
-def can_leave_out(data: Dataset, score: Score) -> bool:
+def can_leave_out(data: Dataset, score: Score, rules: Rules | Constraints | None) -> bool:
     """Return whether the score's dominated parent sets can be left out while they are scored."""
     most = data.n_samples * int(data.n_states.max())
+    if rules is not None and rules.ancestors:  # a path may need the arcs of a dominated set
+        return False
     return score.kind.sums_of_joint_states(data.total_weight) is not None and most <= MOST_CELLS
 
 

@@ -100,7 +100,7 @@ class Statement:
     @property
     def without_dominated(self) -> bool:
         """Whether parent sets that no best structure needs are left out while they are scored."""
-        return not self.dominated and can_leave_out(self.samples, self.score)
+        return not self.dominated and can_leave_out(self.samples, self.score, self.constraints)
 
     def up_to(self, size: int) -> ParentSets:
         """Return the parent sets of at most so many members, and those of the start."""

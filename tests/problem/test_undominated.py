@@ -122,6 +122,13 @@ def test_a_start_takes_the_best_sets_inside_its_own():
     assert not found.obeys(found.adopted(too_many))
 
 
+def test_required_paths_keep_all_sets():
+    data = random_table(np.random.default_rng(5))
+    spec = Score(name="bdeu", max_parents=2, parent_sets="all")
+    path = Constraints(ancestors=((data.names[0], data.names[1]),))
+    assert build_problem(data, spec, path, for_milp=False, dominated=False).n_admitted is None
+
+
 def test_a_budget_ends_scoring_with_a_sentence():
     data = random_table(np.random.default_rng(5))
     spec = Score(name="bdeu", max_parents=3, parent_sets="all")
