@@ -76,3 +76,19 @@ def forest(
     table = pd.DataFrame(codes, columns=[f"x{i + 1}" for i in range(features)])
     table["class"] = y
     return table
+
+
+def random_network(rows: int = 10_000, variables: int = 60, seed: int = 0) -> pd.DataFrame:
+    """Return samples of a random network of nominal variables with two to five states and up to three parents."""
+    rng = np.random.default_rng(seed)
+    states, codes = rng.integers(2, 6, variables), np.zeros((rows, variables), dtype=np.int64)
+    order = rng.permutation(variables)
+    for k, v in enumerate(order):
+        parents = rng.choice(order[:k], size=min(k, int(rng.integers(0, 4))), replace=False)
+        above = np.zeros(rows, dtype=np.int64)
+        for j in parents:
+            above = above * states[j] + codes[:, j]
+        tables = rng.dirichlet(np.full(states[v], 0.6), int(np.prod(states[parents]))).cumsum(axis=1)
+        draws = (rng.random(rows)[:, None] > tables[above]).sum(axis=1)
+        codes[:, v] = np.minimum(draws, states[v] - 1)
+    return pd.DataFrame({f"x{v}": [f"s{code}" for code in codes[:, v]] for v in range(variables)})

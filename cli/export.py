@@ -33,6 +33,10 @@ PASSED_ON = ("merge", "reduced", "subset", "time_limit", "threads", "random_stat
     option("--output", OUTPUT, "Model: .lp or .mps, also with .gz; local scores: .jkl.", required=True),
     *of_search("start", "merge"),
     flag("--reduced", "Leave out parent sets that are proved to be in no structure better than the start."),
+    flag(
+        "--dominated",
+        "Local scores: also write parent sets with a subset that scores no less (for --n-best).",
+    ),
     SUBSET,
     *of_search(
         "time_limit",
@@ -78,8 +82,8 @@ def export(
     """Write the MILP for another solver, and print the command lines that solve it.
 
     Two kinds of files are written beside the model: a sidecar (.json), which says what its columns mean, and start
-    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve. A FILE that ends in .jkl gets the local
-    scores of all parent sets instead (ll, mdl, aic, bdeu), for GOBNILP and BLIP.
+    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve. A FILE that ends in .jkl gets local
+    scores instead (ll, mdl, aic, bdeu), for GOBNILP and BLIP: those of all parent sets that a best structure may need.
 
     \b
     Example:
@@ -100,6 +104,8 @@ def export(
     if model.output.lower().endswith(".jkl"):
         _export_scores(dataset, spec, constraints, model)
         return
+    if model.dominated:
+        raise InputError("--dominated concerns local scores; drop it, or write a .jkl file.")
     written = export_model(
         dataset,
         spec,
@@ -157,7 +163,9 @@ def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, mod
             raise InputError(
                 f"{name} concerns a model, not local scores; drop it, or write an .lp or .mps file."
             )
-    local = export_local_scores(dataset, score, path=model.output, constraints=constraints)
+    local = export_local_scores(
+        dataset, score, path=model.output, constraints=constraints, dominated=model.dominated
+    )
     click.echo(
         f"scores   {model.output}: {local.candidates.n_sets} parent sets of {local.candidates.n_variables} variables"
     )

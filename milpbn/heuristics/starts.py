@@ -25,7 +25,8 @@ def plain_starts(problem: Problem, start: Structure | None = None) -> Iterator[S
     """
     if start is not None:
         start = checked_start(problem, start)
-    return (s for s in _simple(problem, start) if s is not None and problem.obeys(s))
+    found = (problem.adopted(s) for s in _simple(problem, start) if s is not None)
+    return (s for s in found if problem.obeys(s))
 
 
 def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | None]:

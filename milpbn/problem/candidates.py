@@ -129,6 +129,17 @@ class Candidates:
             return None
         return next((s for s in self.sets[i] if set(s) <= set(parents)), None)
 
+    def best_inside(self, i: int, parents: ParentSet, weights: NDArray[np.float64]) -> ParentSet:
+        """Return the heaviest candidate of variable i that is a subset of some parents, for weights (P,).
+
+        It is the parents themselves if they are a candidate, or if no candidate is a subset of them.
+        """
+        if self.position(i, parents) is not None:
+            return parents
+        heavy = weights[self.offsets[i] : self.offsets[i + 1]].tolist()
+        inside = [(w, s) for w, s in zip(heavy, self.sets[i], strict=True) if set(s).issubset(parents)]
+        return max(inside, default=(0.0, parents))[1]
+
     def heaviest(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return the index of each variable's parent set of largest weight, the first of a tie, for weights (P,)."""
         blocks = pairwise(self.offsets.tolist())
@@ -173,6 +184,11 @@ class Admitted(NamedTuple):
         without, with_class = self._rooms(size)
         own = _extend(self.required, self.free, without)
         return own + [(*s, c) for s in _extend(self.required, self.free, with_class)]
+
+    def up_to(self, size: int) -> Admitted:
+        """Return those with at most `size` members or no free feature."""
+        without, with_class = self._rooms(size)
+        return self._replace(without_class=without, with_class=with_class)
 
     def largest(self, states: Sequence[int]) -> list[ParentSet]:
         """Return the set without the class that has most joint states, and that with the class, if there are any.

@@ -28,6 +28,7 @@ from milpbn.problem.scores.base import ScoreKind
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
+from milpbn.problem.undominated import can_leave_out, undominated_sets
 from milpbn.util.budget import Budget
 from milpbn.util.plurals import counted
 
@@ -56,11 +57,19 @@ class Problem:
     #: Weights of the samples' margins, shape (M,), instead of those of the data, if a subset represents all samples.
     sample_weights: NDArray[np.float64] | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    #: Number of admitted parent sets, of which dominated ones are missing (`milpbn.problem.undominated`); None if none
+    #: was left out for that.
+    n_admitted: int | None = None
     #: What screening did if the candidates are those that it kept; None if they are all, or a part of the problem.
     screened: Screened | None = None
 
     def __repr__(self) -> str:
         return f"<Problem of {self.data!r}: {self.score.summary}, {counted(self.candidates.n_sets, 'parent set')}>"
+
+    @property
+    def n_asked(self) -> int:
+        """Number of parent sets that the claims are about: the candidates, and the dominated ones that are missing."""
+        return self.candidates.n_sets if self.n_admitted is None else self.n_admitted
 
     @cached_property
     def score_error(self) -> float:
@@ -113,9 +122,13 @@ class Problem:
         """Return a structure from elsewhere, with class-free parent sets replaced by candidates that score no less.
 
         If the smallest class-free set of a feature never scores less than the others (`smallest_suffices`), it may be
-        the only one among the candidates, and takes the place of the others. All other parent sets stay as they are.
+        the only one among the candidates, and takes the place of the others. If dominated sets are missing, the best
+        candidate inside a set that the rules admit takes its place. All other parent sets stay as they are.
         The result may still break a rule; see `obeys`.
         """
+        if self.n_admitted is not None and self.objection(structure) is None:
+            own = [self.candidates.best_inside(i, s, self.linear) for i, s in enumerate(structure.parents)]
+            return Structure(structure.names, tuple(own))
         if not smallest_suffices(self.score, self.rules):
             return structure
         stand_ins = [self.candidates.stand_in(i, s) for i, s in enumerate(structure.parents)]
@@ -226,16 +239,16 @@ def _require_tables(data: Dataset, sets: ParentSets) -> None:
 
 
 def usable_sets(
-    data: Dataset, score: Score, constraints: Constraints | None, *, for_milp: bool
+    data: Dataset, score: Score, constraints: Constraints | None, *, for_milp: bool, listed: bool = True
 ) -> tuple[Rules, list[Admitted]]:
     """Return the rules and the parent sets that these admit, after refusing a problem that does not fit the memory.
 
     The parent sets are not listed: with three parents there may be millions. The data are merged if the coefficients
-    are built from merged samples. Arguments and errors are those of `build_problem`.
+    are built from merged samples. Arguments and errors are those of `build_problem`; see `require_usable`.
     """
     require_states(data)
     rules, admitted = resolve(checked_constraints(constraints), data.names, score)
-    require_usable(data, score, admitted, rules, for_milp=for_milp)
+    require_usable(data, score, admitted, rules, for_milp=for_milp, listed=listed)
     return rules, admitted
 
 
@@ -250,14 +263,18 @@ def checked_constraints(constraints: Constraints | None) -> Constraints:
     return constraints
 
 
-def require_usable(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool) -> None:
+def require_usable(
+    data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool, listed: bool = True
+) -> None:
     """Refuse parent sets from which no problem can be built: a variable without any, or tables that are too large.
 
-    The sets need not be listed: those that rules and options admit are counted. Errors are those of `build_problem`.
+    The sets need not be listed: those that rules and options admit are counted. If they never are `listed` all at once,
+    their list need not fit into memory. Errors are those of `build_problem`.
     """
     if isinstance(sets, Candidates):
         require_candidates(sets, score)
-    require_fit(data, score, sets, rules, for_milp=for_milp)
+    if listed:
+        require_fit(data, score, sets, rules, for_milp=for_milp)
     _require_tables(data, sets)
 
 
@@ -270,7 +287,8 @@ def build_problem(
     for_milp: bool = True,
     budget: Budget | None = None,
     subset: Subset | NDArray[np.float64] | None = None,
-    listed: tuple[Rules, Candidates] | None = None,
+    listed: tuple[Rules, ParentSets] | None = None,
+    dominated: bool = True,
 ) -> Problem:
     """Build candidate sets and coefficients.
 
@@ -278,7 +296,8 @@ def build_problem(
     includes the tensor of all coefficients and a sparse model in the memory forecast. With a `subset` the margins are
     summed over representative samples instead of all; an array of shape (M,) has the weights of the margins of the
     (merged) samples, from a subset that was chosen before. `listed` are the rules and all or some of the parent sets;
-    by default all are listed here.
+    by default all that are admitted. Admitted ones that are `dominated` are left out while they are scored, if they are
+    not wanted, and the score has bounds for that (`milpbn.problem.undominated`).
 
     InputError if a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into
     memory, a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of
@@ -290,10 +309,18 @@ def build_problem(
     if merge:
         data = data.merged
     weights = subset.weights(data, score) if isinstance(subset, Subset) else subset
+    leave_out = not dominated and can_leave_out(data, score, constraints)
     if listed is None:
-        rules, admitted = usable_sets(data, score, constraints, for_milp=for_milp)
-        listed = rules, list_candidates(data.names, admitted, budget)
-    rules, candidates = listed
+        listed = usable_sets(data, score, constraints, for_milp=for_milp, listed=not leave_out)
+    rules, sets = listed
+    n_admitted = None
+    if isinstance(sets, Candidates):
+        candidates = sets
+    elif leave_out:
+        n_admitted = sum(own.count(data.n_features) for own in sets)
+        candidates = undominated_sets(data, score, rules, sets, budget)
+    else:
+        candidates = list_candidates(data.names, sets, budget)
     budget.check(f"{candidates.n_sets} parent sets were listed", "parent sets")
     linear, error = linear_terms(data, score, candidates, rules, budget)
     margins = None
@@ -304,4 +331,4 @@ def build_problem(
         curve = score.kind.curve(parameter_counts(data, candidates), data.total_weight)
         curve.range(candidates.offsets)
     asked = constraints or Constraints()
-    return Problem(data, score, candidates, rules, linear, error, margins, curve, weights, asked)
+    return Problem(data, score, candidates, rules, linear, error, margins, curve, weights, asked, n_admitted)

@@ -23,6 +23,7 @@ from milpbn.util import stages
 from milpbn.util.budget import Budget
 from milpbn.util.memory import limited
 from milpbn.util.progress_line import LINE
+from milpbn.util.threads import threads_used
 
 
 def training_data(source: Any) -> Dataset:
@@ -121,7 +122,8 @@ def maximise(question: Question, options: Options, *, started: float | None = No
             if shows:
                 LINE.keep(f"Going on from the checkpoint {earlier.path!r}, {earlier.state()}.")
         budget.before(lambda: stated.samples, "identical samples were merged")
-        problem, steps = reduction(stated, question.scope).apply(stated, earlier)
+        with threads_used(options.n_threads):
+            problem, steps = reduction(stated, question.scope).apply(stated, earlier)
         options = replace(options, start=stated.start)
         return run(
             Job(problem, dataset, options, engine, version, budget, steps, described, earlier, dispatcher)

@@ -16,13 +16,15 @@ from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import NotSavedError
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.engine.parent_sets.sets import list_sets
+from milpbn.engine.reduction import restricted
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import stated
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem, checked_constraints
-from milpbn.problem.rounding import EPS
+from milpbn.problem.rounding import CAREFUL, EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
 from milpbn.solving.api import training_data
@@ -47,8 +49,9 @@ def export_local_scores(
     *,
     path: str | os.PathLike[str],
     constraints: Constraints | None = None,
+    dominated: bool = False,
 ) -> LocalScores:
-    """Write the local scores of all candidate parent sets as a ``.jkl`` file.
+    """Write the local scores of candidate parent sets as a ``.jkl`` file.
 
     Parameters
     ----------
@@ -60,6 +63,9 @@ def export_local_scores(
         The file.
     constraints : Constraints, optional
         Parent sets that they exclude are left out. Limits on the number of children cannot be written.
+    dominated : bool
+        Also write parent sets with a subset that scores no less. No best structure needs them, but a list of several
+        structures does.
 
     Raises
     ------
@@ -73,13 +79,17 @@ def export_local_scores(
             "bdeu, or write the model as .lp or .mps."
         )
     dataset = training_data(data)
-    problem = build_problem(dataset, *stated(dataset, spec, checked_constraints(constraints)))
+    asked = stated(dataset, spec, checked_constraints(constraints))
+    problem = build_problem(dataset, *asked, for_milp=False, dominated=dominated)
     if problem.rules.max_children:
         raise InputError("A .jkl file cannot hold limits on the number of children; drop --max-children.")
     if constraints is not None and (options := constraints.path_options):
         raise InputError(
             f"A .jkl file cannot hold constraints on paths; drop {options}, or write the model as .lp."
         )
+    if not dominated:
+        listed = list_sets(problem.candidates, problem.linear + CAREFUL * problem.linear_error)
+        problem = restricted(problem, np.isin(np.arange(problem.candidates.n_sets), listed.in_eta))
     local = LocalScores(problem.candidates, problem.linear)
     write_jkl(local, path)
     return local

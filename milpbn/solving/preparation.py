@@ -5,6 +5,8 @@ Each stage is a small function of the job and the session, and asks the session 
 
 from __future__ import annotations
 
+from itertools import islice
+
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
 from milpbn.errors import SolverError
@@ -41,6 +43,12 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
             # Whatever the reason was: no engine must search over these parent sets only.
             session.stop(Limit.TIME)
             return
+    if job.engine.capabilities.local_only and not job.options.root_only:
+        # Branch and cut climbs by itself, and has better bounds at once.
+        if bounds:
+            session.bound(trivial_bound(session.problem), BoundSource.CERTIFIED)
+        offer(session, islice(plain_starts(session.problem, job.options.start), 1))
+        return
     starts = offer(session, plain_starts(session.problem, job.options.start))
     if session.budget.stop():
         return
@@ -50,16 +58,14 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         _bound_first(session)
     if not kernels.ready("search") or session.budget.stop():
         return
-    if bounds:
-        stages.enter("trivial bound")
-        trivial = trivial_bound(session.problem, session.brief(TRIVIAL_SECONDS).over)
-        session.bound(trivial, BoundSource.CERTIFIED)
+    stages.enter("trivial bound")
+    session.bound(trivial_bound(session.problem, session.brief(TRIVIAL_SECONDS).over), BoundSource.CERTIFIED)
     if session.structure is not None:  # the best first: the time may suffice for one climb only
         starts = [session.structure, *(s for s in starts if s != session.structure)]
     # An engine that continues from the root perturbs structures by itself.
     restarts = 0 if job.continues_root else CLIMBS.restarts
     climb(session, starts, job.options.random_state, restarts=restarts)
-    if bounds and job.options.root_bound and kernels.ready("root") and not session.budget.stop():
+    if job.options.root_bound and kernels.ready("root") and not session.budget.stop():
         _bound_root(job, session)
 
 

@@ -22,16 +22,17 @@ from milpbn.claims.reasons import Reason
 from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Admitted, Candidates, list_candidates
+from milpbn.problem.candidates import Admitted, list_candidates
 from milpbn.problem.class_free import stated
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.forecast import SCREENED, require_kept_room
+from milpbn.problem.forecast import SCREENED, ParentSets, require_kept_room
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, require_usable
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen, sets_up_to, small_sets
 from milpbn.problem.subset import Subset
+from milpbn.problem.undominated import can_leave_out
 from milpbn.problem.unused import forbid_unused, without_forbidden_unused
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.enlarging import BestSets, Enlargement, LargerSets
@@ -43,6 +44,9 @@ from milpbn.util.plurals import counted
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
 #: with a time limit much less. Above, a search over small parent sets comes first.
 SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
+#: Samples times parent sets that are scored in a second where dominated ones are left out; the share of the time left
+#: in which all are scored at once; and that for the first small ones before.
+SCORED, SCORING_SHARE, FIRST_SHARE = 1e9, 0.3, 0.03
 #: How many times as many parent sets the next of several searches is over, at least.
 GROWTH = 4
 #: Samples for which a table takes as long as a parent set's local term, which takes some hundred microseconds.
@@ -53,7 +57,8 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Its fields are those of `build_problem`, and the user's start.
+    Its fields are those of `build_problem`, and the user's start. `dominated` parent sets are kept for a list of the K
+    best, and for a certificate, which numbers all sets.
     """
 
     dataset: Dataset
@@ -63,6 +68,7 @@ class Statement:
     for_milp: bool = False
     start: Structure | None = None
     budget: Budget = field(default_factory=Budget)
+    dominated: bool = False
 
     @classmethod
     def of(
@@ -78,7 +84,8 @@ class Statement:
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)
-        return cls(dataset, score, asked, options.merge, for_milp, start, budget)
+        dominated = listed or options.certificate is not None
+        return cls(dataset, score, asked, options.merge, for_milp, start, budget, dominated)
 
     @property
     def samples(self) -> Dataset:
@@ -90,16 +97,26 @@ class Statement:
         """The rules, and the parent sets that these and the options admit."""
         return resolve(self.constraints, self.samples.names, self.score)
 
-    def up_to(self, size: int) -> Candidates:
+    @property
+    def without_dominated(self) -> bool:
+        """Whether parent sets that no best structure needs are left out while they are scored."""
+        return not self.dominated and can_leave_out(self.samples, self.score, self.constraints)
+
+    def up_to(self, size: int) -> ParentSets:
         """Return the parent sets of at most so many members, and those of the start."""
-        names = self.samples.names
-        return sets_up_to(names, self.resolved[1], [size] * len(names), self.start)
+        names, (_, admitted) = self.samples.names, self.resolved
+        if self.without_dominated:  # subsets stand for those of the start
+            return [own.up_to(size) for own in admitted]
+        return sets_up_to(names, admitted, [size] * len(names), self.start)
 
-    def everything(self) -> Candidates:
+    def everything(self) -> ParentSets:
         """Return all admitted parent sets."""
-        return list_candidates(self.samples.names, self.resolved[1], self.budget)
+        admitted = self.resolved[1]
+        return (
+            admitted if self.without_dominated else list_candidates(self.samples.names, admitted, self.budget)
+        )
 
-    def build(self, candidates: Candidates, weights: NDArray[np.float64] | None = None) -> Problem:
+    def build(self, sets: ParentSets, weights: NDArray[np.float64] | None = None) -> Problem:
         """Return the problem over these parent sets, with these weights of the samples' margins."""
         return build_problem(
             self.dataset,
@@ -109,7 +126,8 @@ class Statement:
             for_milp=self.for_milp,
             budget=self.budget,
             subset=weights,
-            listed=(self.resolved[0], candidates),
+            listed=(self.resolved[0], sets),
+            dominated=self.dominated,
         )
 
 
@@ -138,22 +156,22 @@ class SmallSetsFirst:
         """
         samples, (rules, admitted) = stated.samples, stated.resolved
         # The whole problem is checked before a search over a part of it begins.
-        require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp)
+        fewer = stated.without_dominated
+        require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp, listed=not fewer)
         weights = None if earlier is None else earlier.sample_weights
         if weights is None and self._subset is not None:
             weights = self._subset.weights(samples, stated.score)
-        at_once = SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT
         total = sum(own.count(samples.n_features) for own in admitted)
-        n_samples = max(LOCAL_SCORE if stated.score.kind.has_local_terms else 1, samples.n_samples)
+        work, at_once, first = _pace(stated)
         goes_on = earlier is not None and earlier.tree is not None
         sizes: list[int] = []
-        if total * n_samples > at_once and not goes_on:
-            sizes = small_sizes(admitted, SMALL_TABLES // n_samples)
+        if total * work > at_once and not goes_on:
+            sizes = small_sizes(admitted, int(first / work))
         if not sizes:
             return Reduced(stated.build(stated.everything(), weights))
-        began, small = time.monotonic(), stated.up_to(sizes[0])
-        problem = stated.build(small, weights)
-        seconds = (time.monotonic() - began) / small.n_sets
+        began = time.monotonic()
+        problem = stated.build(stated.up_to(sizes[0]), weights)
+        seconds = (time.monotonic() - began) / problem.n_asked
 
         def larger(size: int | None) -> LargerSets:
             """Return the step to the sets of at most `size` members; to all for None."""
@@ -239,7 +257,7 @@ def of_whole_problem(problem: Problem, result: Result) -> Result:
 def only_small(steps: Sequence[Enlargement], problem: Problem, limit: Limit | None) -> list[str]:
     """Return the note on a limit that came before the problem over all parent sets was built, if one did."""
     last = steps[-1] if steps else None
-    if not isinstance(last, LargerSets) or problem.candidates.n_sets == last.n_sets or limit is None:
+    if not isinstance(last, LargerSets) or problem.n_asked == last.n_sets or limit is None:
         return []
     size = counted(max(map(len, problem.candidates.flat)), "parent")
     return [
@@ -262,6 +280,18 @@ def small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
         if counts[size] >= GROWTH * counts[sizes[-1]] and counts[largest] >= GROWTH * counts[size]:
             sizes.append(size)
     return sizes
+
+
+def _pace(stated: Statement) -> tuple[float, float, float]:
+    """Return the work for one parent set, that for which all are built at once, and that of the first small ones.
+
+    They are seconds where dominated sets are left out, else samples times parent sets.
+    """
+    left, n_samples = stated.budget.left(), stated.samples.n_samples
+    if stated.without_dominated:
+        return n_samples / SCORED, SCORING_SHARE * left, FIRST_SHARE * left
+    own = max(LOCAL_SCORE if stated.score.kind.has_local_terms else 1, n_samples)
+    return own, SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT, SMALL_TABLES
 
 
 def _count(admitted: Sequence[Admitted], size: int) -> int:

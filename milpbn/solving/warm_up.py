@@ -29,9 +29,13 @@ from milpbn.engine.tree import branching_rule
 from milpbn.engine.tuning import TUNING
 from milpbn.heuristics import information
 from milpbn.problem import changes, duals, products
+from milpbn.problem.candidates import admitted_sets
+from milpbn.problem.constraints import Rules
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.problem.undominated import Levels
 from milpbn.util import stages
+from milpbn.util.budget import Budget
 from milpbn.util.compiled import Specialization, specialized
 from milpbn.util.compiling import Compilation, are_cached
 
@@ -225,7 +229,8 @@ PARENT_SETS = [
 @cache
 def for_parent_sets() -> list[Specialization]:
     """Return the kernels that branch and cut over parent sets needs."""
-    candidates = build_problem(tiny_data(), Score(name="ll"), for_milp=False).candidates
+    score = Score(name="ll")
+    candidates = build_problem(tiny_data(), score, for_milp=False).candidates
     sets, some = (
         list_sets(candidates, np.zeros(candidates.n_sets), dominated=True).sets,
         np.zeros(1, dtype=np.int64),
@@ -237,7 +242,10 @@ def for_parent_sets() -> list[Specialization]:
         "support": Support(some, some, sets.masks, np.zeros(1)),
         "random": generator(0),
     }
-    return [specialized(kernel, *(examples[name] for name in names.split())) for kernel, names in PARENT_SETS]
+    scoring = Levels(tiny_data(), score, Rules(), admitted_sets(3, score, Rules()), Budget()).kernels
+    return scoring + [
+        specialized(kernel, *(examples[name] for name in names.split())) for kernel, names in PARENT_SETS
+    ]
 
 
 @cache

@@ -58,8 +58,12 @@ def test_tables_are_written(shop, tmp_path):
 
 def test_export_writes_local_scores(shop, tmp_path):
     done = run("export toy.csv --score bdeu --output", tmp_path / "s.jkl", "-q")
-    assert done.stdout == f"scores   {tmp_path / 's.jkl'}: 19 parent sets of 4 variables\n"
+    assert done.stdout == f"scores   {tmp_path / 's.jkl'}: 9 parent sets of 4 variables\n"
     assert (tmp_path / "s.jkl").read_text().splitlines()[0] == "4"
+    done = run("export toy.csv --score bdeu --dominated --output", tmp_path / "all.jkl", "-q")
+    assert done.stdout == f"scores   {tmp_path / 'all.jkl'}: 19 parent sets of 4 variables\n"
+    done = refused("export toy.csv --dominated --output", tmp_path / "m.lp")
+    assert "--dominated concerns local scores" in done.stderr
     done = refused("export toy.csv --score bdeu --output", tmp_path / "t.jkl", "--reduced")
     assert "--reduced concerns a model" in done.stderr
     assert not (tmp_path / "t.jkl").exists()

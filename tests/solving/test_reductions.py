@@ -17,6 +17,7 @@ from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError, NoIncumbentError
+from milpbn.problem import undominated
 from milpbn.problem.candidates import admitted_sets, build_candidates, count_candidates
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.rescore import rescore
@@ -286,3 +287,26 @@ def test_a_limit_before_all_sets_are_listed_keeps_a_structure_and_says_so(
     assert "--screen 100" in block
     monkeypatch.undo()
     assert milpbn.solve(data, score).objective <= result.bound
+
+
+def test_dominated_sets_are_left_out_of_small_sets_before_a_limit_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where scoring may take much of a time limit, small sets come first, so that there is a structure in any case."""
+    data, score = random_data(11, n_features=5, n_samples=200), Score("mdl", max_parents=3, parent_sets="all")
+    plain = milpbn.solve(data, score)
+    monkeypatch.setattr(reductions, "SCORED", 1.0)
+    monkeypatch.setattr(undominated, "FEW", 0)
+    found = milpbn.solve(data, score, time_limit=100.0)
+    assert found.optimal
+    assert found.objective == pytest.approx(plain.objective, abs=1e-9)
+    assert not any(note.startswith("Only") for note in found.notes)
+
+    def too_slow(*arguments: object) -> None:
+        raise NoIncumbentError("The time limit ended.")
+
+    monkeypatch.setattr(reductions.Statement, "everything", too_slow)
+    ended = milpbn.solve(data, score, time_limit=100.0)
+    assert (ended.reason, ended.limit) == ("feasible", Limit.TIME)
+    assert ended.objective <= plain.objective <= ended.bound
+    assert "Only parent sets of at most 1 parent were searched" in closing_block(ended)

@@ -81,8 +81,10 @@ class Decomposable(ClosedForm):
         return score
 
 
-def problem_of(data: Dataset, score: Score, control: Control, budget: Budget) -> Problem:
-    """Return the problem with the candidate sets of all variables and their local scores.
+def problem_of(
+    data: Dataset, score: Score, control: Control, budget: Budget, *, dominated: bool = True
+) -> Problem:
+    """Return the problem with the candidate sets of all variables and their local scores, perhaps without `dominated`.
 
     NoIncumbentError says that the time ended before all scores were computed, InputError that the candidate sets do not
     fit into the machine's memory.
@@ -92,7 +94,7 @@ def problem_of(data: Dataset, score: Score, control: Control, budget: Budget) ->
     )
     # Without scores there is no result, so that the caller's `interrupted` ends only the search that follows.
     own = Budget(None if budget.deadline is None else budget.left())
-    problem = build_problem(data, score, for_milp=False, budget=own)
+    problem = build_problem(data, score, for_milp=False, budget=own, dominated=dominated)
     control.report(f"{problem.candidates.n_sets} parent sets are scored")
     return problem
 

@@ -116,7 +116,7 @@ class OrderSearch(Decomposable):
 
         def learn(rows: Dataset, max_parents: int, _: Budget) -> Structure:
             # All the remaining time, not a share of it: without these local scores there is no result.
-            problem = problem_of(rows, self.additive_spec(max_parents), control, budget)
+            problem = problem_of(rows, self.additive_spec(max_parents), control, budget, dominated=False)
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))
             control.report(f"the best structure of the order: {values[-1]:.6f} nats")
@@ -150,7 +150,7 @@ class AllOrders(Decomposable):
             f"Dynamic programming over the subsets of {V} variables",
             "use the learner exact, or fewer features",
         )
-        problem = problem_of(data, score, control, budget)
+        problem = problem_of(data, score, control, budget, dominated=False)
         candidates = problem.candidates
         masks = np.array([sum(1 << j for j in s) for s in candidates.flat], dtype=np.int64)
         choice = np.empty(V, dtype=np.int64)

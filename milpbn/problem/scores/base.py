@@ -105,6 +105,13 @@ class ScoreKind:
         """
         return 0.0, 0.0
 
+    def sums_of_joint_states(self, total_weight: float) -> tuple[float, float] | None:
+        """Return alpha of `milpbn.problem.joint_counts.WeightedRows`, and the nats subtracted per free parameter.
+
+        None if the local terms are no differences of such sums.
+        """
+        return None
+
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return the local term of a variable with its parents (a coefficient of eta), and its size, in nats.
 

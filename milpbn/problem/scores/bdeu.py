@@ -28,6 +28,10 @@ class Bdeu(ScoreKind):
     certified = True
     equivalent_sample_size: float = 1.0
 
+    def sums_of_joint_states(self, total_weight: float) -> tuple[float, float] | None:
+        """Return the equivalent sample size and no penalty; see `ScoreKind.sums_of_joint_states`."""
+        return self.equivalent_sample_size, 0.0
+
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return `bdeu` and `bdeu_size` of a family; see `ScoreKind.family`."""
         counts = family_counts(data, child, parents)

@@ -24,6 +24,11 @@ class LikelihoodTerms(ScoreKind):
         """Return the log-likelihood without a penalty; see `ScoreKind.local_weights`."""
         return 1.0, 0.0
 
+    def sums_of_joint_states(self, total_weight: float) -> tuple[float, float] | None:
+        """Return 0 and the penalty for a plain sum of log-likelihoods; see `ScoreKind.sums_of_joint_states`."""
+        likelihood, per_parameter = self.local_weights(total_weight)
+        return (0.0, per_parameter) if self.shape is Shape.LINEAR and likelihood == 1.0 else None
+
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return a family's log-likelihood minus its penalty, and its size; see `ScoreKind.family`."""
         likelihood, per_parameter = self.local_weights(data.total_weight)
@@ -87,6 +92,10 @@ class LeaveOneOutTerms(LikelihoodTerms):
         if self.leave_one_out:
             return leave_one_out_log_likelihood(data, child, parents, self.prior)
         return super().fit(data, child, parents)
+
+    def sums_of_joint_states(self, total_weight: float) -> tuple[float, float] | None:
+        """Return None with `leave_one_out`; see `ScoreKind.sums_of_joint_states`."""
+        return None if self.leave_one_out else super().sums_of_joint_states(total_weight)
 
     @property
     def unit(self) -> float:
