@@ -25,9 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=135,
+        default=90,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 135)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 90)",
     )
     parser.addoption(
         "--fuzz",
