@@ -36,7 +36,6 @@ class TANOfIntegers(Integers, TANClassifier):
 
 ESTIMATORS = [
     MaxMarginBNClassifier(),
-    NaiveBayesClassifier(),
     TANClassifier(),
     DifferentiableTANClassifier(),
     MDLPDiscretizer(),

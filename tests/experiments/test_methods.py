@@ -60,7 +60,7 @@ def test_closed_forms_have_the_figures_of_their_classifier(part, name):
     assert len(structure.arcs) == (3 if name == "nb" else 5)
 
 
-@pytest.mark.parametrize("score", ["sm", "sbm", "mdl"])
+@pytest.mark.parametrize("score", ["sm", "mdl"])
 def test_exact_searches_use_the_values_of_the_selection(part, score):
     choice = small_choice(score)
     chosen = choice.run(work(part))
