@@ -101,7 +101,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Let the garbage collector leave out the modules and items that stay to the end, a million objects."""
+    """Let the garbage collector leave out the modules and items that stay to the end, half a million objects."""
     gc.collect()
     gc.freeze()
 
