@@ -83,10 +83,7 @@ def test_exact_searches_use_the_values_of_the_selection(part, score):
     assert search["objective"] == pytest.approx(result.objective)
     assert search["bound"] >= search["objective"]
     assert found["choice"] == {"p": told.p, "max_parents": told.max_parents}
-    if score == "mdl":
-        assert search["verified"] is None  # it has no certificate
-    else:
-        assert (search["certified"], search["verified"]) == (True, True)
+    assert (search["certified"], search["verified"]) == (True, True)
     structure = Structure.from_mapping(part.train.names, found["structure"])
     figures = evaluate(Classifier.fit(part.train, structure), part.test)
     assert found["figures"]["accuracy"] == pytest.approx(figures.accuracy)
