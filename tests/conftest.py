@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable
@@ -25,9 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=135,
+        default=90,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 135)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 90)",
     )
     parser.addoption(
         "--fuzz",
@@ -64,7 +65,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     # No deadline: an example that takes long on a busy machine is no failure.
-    settings.register_profile("suite", max_examples=40, deadline=None)
+    settings.register_profile("suite", max_examples=25, deadline=None)
     settings.register_profile("slow", max_examples=100, deadline=None)
     settings.load_profile("slow" if config.getoption("--slow") else "suite")
     config.addinivalue_line("markers", "quick: one of the files that take a minute together")
@@ -97,6 +98,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector leave out the modules and items that stay to the end, half a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Certificates of small problems that tests have verified pass the exact checker, too: every third, with --slow all.
+"""Certificates of small problems that tests have verified pass the exact checker, too: every eighth, with --slow all.
 
 `milpbn.certificate.verify.check.verify` is replaced before tests import it by a function that also runs the exact
 checker, and refuses what that refuses. The summary of a run states the number of certificates.
@@ -40,7 +40,7 @@ READ = (
     "subset",
 )
 #: One certificate of so many is checked; 1 with --slow.
-OF = 3
+OF = 8
 counted: Counter[str] = Counter()
 _plain = ordinary.verify
 

@@ -160,8 +160,16 @@ def score_structure(data: Dataset, parents: Sequence[Sequence[int]], score: str,
     With leave_one_out the parameters are estimated once for every row of the data, with one unit of its weight less,
     and give the row's term. LL is then the sum of w log P(c_m, z_m) with these smoothed parameters.
     """
-    (value,) = _Problem(data, score, **options).scores([tuple(tuple(sorted(p)) for p in parents)])
+    asked = score, options
+    if not _last or _last[0] is not data or _last[1] != asked:
+        _last[:] = data, asked, _Problem(data, score, **options)
+    (value,) = _last[2].scores([tuple(tuple(sorted(p)) for p in parents)])
     return value
+
+
+#: The data, the arguments and the problem of the last call of `score_structure`: many tests score one structure after
+#: the other, which share families.
+_last: list[Any] = []
 
 
 def candidate_sets(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -297,7 +298,7 @@ def candidate_sets(
 
 def predicate(names, constraints: Constraints) -> Callable[[tuple[tuple[int, ...], ...]], bool]:
     """Whether a structure, as parent tuples, obeys the constraints; each one is checked by itself."""
-    local = _local_predicate(names, constraints)
+    local = cache(_local_predicate(names, constraints))
     limits = constraints.max_children
 
     def obeys(parents) -> bool:

@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle import (
-    GENERATIVE_SCORES,
-    MARGIN_SCORES,
     SCORES,
     acyclic_structures,
     candidate_sets,
@@ -218,52 +216,3 @@ def test_constraints_and_given_candidates():
     naive = ((3,), (3,), (), ())
     assert enumerate_best(data, "sm", gamma=2.0, candidates=only).structures == (naive,)
     assert enumerate_best(data, "sm", gamma=2.0, allowed=lambda parents: False).structures == ()
-
-
-@pytest.mark.parametrize(
-    ("score", "options", "message"),
-    [
-        ("sm", {}, "needs gamma"),
-        ("sbm", {}, "needs gamma"),
-        ("k2", {}, "unknown score"),
-        ("mdl", {"penalty": 1.0}, "margin scores"),
-        ("ll", {"parent_sets": "some"}, "unknown parent sets"),
-    ],
-)
-def test_wrong_arguments_are_refused(two_classes, score, options, message):
-    with pytest.raises(ValueError, match=message):
-        enumerate_best(two_classes, score, **options)
-
-
-def test_score_lists_are_complete():
-    assert set(MARGIN_SCORES) & set(GENERATIVE_SCORES) == set()
-    assert len(SCORES) == 9
-
-
-@given(st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 4), st.integers(2, 4), st.booleans())
-@settings(max_examples=50, deadline=None)
-def test_random_data_has_every_state(seed, n_features, n_classes, max_states, weights):
-    data = random_dataset(np.random.default_rng(seed), n_features, n_classes, max_states, 8, weights)
-    assert data.n_features == n_features
-    assert data.n_classes == n_classes
-    for i, n_states in enumerate(data.n_states):
-        assert set(data.codes[:, i]) == set(range(n_states))
-    assert (data.weights > 0).all()
-    assert weights or (data.weights == 1).all()
-
-
-def test_random_data_is_reproducible_and_not_noise():
-    first, again = (random_dataset(np.random.default_rng(8), 4, 3, 3, 30, weights=True) for _ in range(2))
-    assert first.sha256 == again.sha256
-    gains = []
-    for seed in range(20):
-        data = random_dataset(np.random.default_rng(seed), 4, 3, 3, 30)
-        gains.append(
-            enumerate_best(data, "mdl", max_parents=2).objective - score_structure(data, ((),) * 5, "mdl")
-        )
-    assert sum(gain > 1.0 for gain in gains) >= 15
-
-
-def test_random_data_needs_enough_samples():
-    with pytest.raises(ValueError, match="every state"):
-        random_dataset(np.random.default_rng(0), 2, 4, 2, 3)

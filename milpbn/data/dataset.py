@@ -181,9 +181,9 @@ class Dataset:
         """Names of all variables, the class last."""
         return tuple(v.name for v in self.variables)
 
-    @property
+    @cached_property
     def n_states(self) -> NDArray[np.int64]:
-        """Numbers of states of all variables, shape (V,)."""
+        """Numbers of states of all variables, shape (V,); not to be changed."""
         return np.array([v.n_states for v in self.variables], dtype=np.int64)
 
     @property

@@ -51,7 +51,7 @@ class CoefficientPrior:
         self._data, self._prior, self.binary, self.unit = data, prior, binary, unit
         #: Whether the pseudo-counts depend on the states.
         self.has_table = prior.has_table
-        self._n_states = data.n_states
+        self._n_states = data.n_states.copy()
         if binary:
             self._n_states[-1] = 2
         uniform = [uniform_counts(prior.smoothing, states) for states in self._n_states.tolist()]

@@ -19,6 +19,8 @@ from campaign.tally import Tally
 SHARES = 6
 #: Seconds of `SHARES` tests together in an ordinary run.
 SECONDS = 4.0
+#: Forgeries of one honest run, and solution files of one exported model: by hand, and in an ordinary run.
+PER_RUN = (40, 20)
 #: Failures of different kinds after which an ordinary run stops.
 ENOUGH = 3
 
@@ -32,6 +34,7 @@ class Share:
         workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
         self.by_hand = given is not None
         self.seconds = (given * min(workers, SHARES) if self.by_hand else SECONDS) / SHARES
+        self.per_run = PER_RUN[0 if self.by_hand else 1]
         fixed = config.getoption("--campaign-seed")
         fresh = secrets.randbelow(10**12) if self.by_hand else crc32(request.node.name.encode())
         self.seed = fresh if fixed is None else fixed

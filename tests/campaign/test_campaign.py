@@ -23,8 +23,6 @@ from campaign.share import Share
 CASES, FORGERIES, SOLUTIONS = 3, 2, 1
 #: Seconds for shrinking a failure.
 SHRINKING = 20.0
-#: Forgeries of one honest run, and solution files of one exported model.
-PER_RUN = 40
 
 
 def _describe(case: Case) -> str:
@@ -63,7 +61,7 @@ def test_forged_results_and_certificates_are_refused(share: Share, tmp_path: Pat
             share.note(failure.kind, f"mutations of seed {seed}", failure.text)
         if shop is None:
             continue
-        for k in range(PER_RUN):
+        for k in range(share.per_run):
             share.tally.tried["forgeries"] += 1
             for failure in forge(shop, seed * 1000 + k):
                 origin = f"mutations of seed {seed}, forgery {k}"
@@ -77,7 +75,7 @@ def test_forged_results_and_certificates_are_refused(share: Share, tmp_path: Pat
 def test_forged_solutions_are_refused(share: Share, tmp_path: Path, number: int) -> None:
     """`milpbn import` makes a true result of a changed solution file, or refuses it with a sentence."""
     for seed in share.seeds():
-        case, count, failures = import_forged(seed, tmp_path, PER_RUN)
+        case, count, failures = import_forged(seed, tmp_path, share.per_run)
         share.tally.tried["solution files"] += count
         for failure in failures:
             share.note(

@@ -27,15 +27,17 @@ def bench(shop_folder, tmp_path_factory):
     _write_structures(folder)
     _write_documents(folder)
     _write_solutions(folder)
-    return folder
+    return folder, snapshot(folder)
 
 
 @pytest.fixture
 def workshop(bench, monkeypatch):
-    """Return that folder, as the current one."""
-    monkeypatch.chdir(bench)
+    """Return that folder, as the current one, which no bad input may change."""
+    folder, before = bench
+    monkeypatch.chdir(folder)
     monkeypatch.delenv("MILPBN_DATA", raising=False)
-    return bench
+    yield folder
+    assert snapshot(folder) == before
 
 
 def _write_tables(folder: Path) -> None:
@@ -426,13 +428,11 @@ def snapshot(folder: Path) -> dict[str, bytes | None]:
     }
 
 
-def refuse(workshop: Path, *arguments: str) -> str:
+def refuse(*arguments: str) -> str:
     """Run a bad command line and return its sentence, checked for form."""
-    before = snapshot(workshop)
     done = refused(*arguments, *_outputs(arguments))
     assert done.stdout == ""
     assert done.stderr.endswith((".\n", "?\n"))
-    assert snapshot(workshop) == before
     return done.stderr.splitlines()[-1]
 
 
@@ -452,7 +452,7 @@ def _outputs(arguments: tuple[str, ...]) -> list[str]:
 def test_bad_input_ends_with_one_sentence(workshop, line):
     words = {"+": GOOD, "QUICK": QUICK}
     arguments = [word for part in shlex.split(line) for word in words.get(part, [part])]
-    assert CASES[line] in refuse(workshop, *arguments)
+    assert CASES[line] in refuse(*arguments)
 
 
 @pytest.mark.parametrize(
@@ -482,7 +482,7 @@ def test_bad_input_ends_with_one_sentence(workshop, line):
     ],
 )
 def test_conflicts_name_a_minimal_subset(workshop, options, named, innocent):
-    sentence = refuse(workshop, *GOOD, *options)
+    sentence = refuse(*GOOD, *options)
     assert all(name in sentence for name in named)
     listed = sentence.partition(": ")[2].rpartition(". Drop")[0].partition(": ")[2]
     assert not any(
@@ -493,4 +493,4 @@ def test_conflicts_name_a_minimal_subset(workshop, options, named, innocent):
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_without_permission_is_refused(workshop, tmp_path):
     tmp_path.chmod(0o500)
-    assert str(tmp_path) in refuse(workshop, *GOOD, "--output", str(tmp_path / "r.json"))
+    assert str(tmp_path) in refuse(*GOOD, "--output", str(tmp_path / "r.json"))

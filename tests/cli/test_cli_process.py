@@ -42,13 +42,13 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path):
     output, proof = tmp_path / "result.json", tmp_path / "proof.npz"
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
     files = ("--output", output, "--certificate", proof)
-    code = "import milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 4.0"
+    code = "import milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 2.0"
     with start(code, "solve", "instance:waveform-21", *options, *files) as process:
         try:
             # The second time the file is written after branching has begun; the first may be the bound of the root.
             while not (output.exists() and load(output).get("nodes")):
                 assert process.stderr.readline(), "the search ended"
-            # The certificate takes its place right after the result; the next ones come in four seconds.
+            # The certificate takes its place right after the result; the next ones come in two seconds.
             while not proof.exists() or proof.stat().st_mtime_ns < output.stat().st_mtime_ns:
                 assert process.poll() is None, "the search ended"
                 time.sleep(0.01)

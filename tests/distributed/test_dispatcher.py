@@ -34,8 +34,16 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hard(seed: int = 0) -> Any:
-    """A problem that takes a thread some seconds and a thousand nodes."""
-    return random_data([61, seed], n_features=16, n_samples=400, n_classes=2)
+    """A problem that takes a thread some seconds and 400 nodes."""
+    return random_data([61, seed], n_features=16, n_samples=300, n_classes=2)
+
+
+@pytest.fixture(scope="module")
+def here() -> milpbn.Result:
+    """The result of the search in this process."""
+    found = solve(hard(), "sm", threads=1, verbose=False)
+    assert found.optimal
+    return found
 
 
 @pytest.mark.parametrize(
@@ -56,42 +64,35 @@ def test_the_optimum_is_found_and_its_certificate_holds(
     assert verify(found, path, data).bound >= best - 1e-12 * abs(best)
 
 
-def test_workers_and_threads_prove_the_same_optimum(client: Client, tmp_path: Path) -> None:
+def test_workers_and_threads_prove_the_same_optimum(
+    client: Client, here: milpbn.Result, tmp_path: Path
+) -> None:
     data, path = hard(), tmp_path / "proof.npz"
-    here = solve(data, "sm", threads=1, verbose=False)
     there = solve(data, "sm", dask=client, certificate=path, verbose=False)
     assert there.optimal
-    assert here.optimal
     assert there.nodes is not None
     assert there.nodes > 1
     assert there.objective == pytest.approx(here.objective, rel=1e-12)
     assert verify(there, path, data).bound >= here.objective - 1e-9
 
 
-def test_killed_workers_lose_nothing_but_time(client: Client, tmp_path: Path) -> None:
+def test_a_killed_worker_loses_nothing_but_time(client: Client, here: milpbn.Result, tmp_path: Path) -> None:
     data, path = hard(), tmp_path / "proof.npz"
-    expected = solve(data, "sm", threads=1, verbose=False).objective
     killed: list[int] = []
-    ended = threading.Event()
 
-    def kill() -> None:
-        while not ended.wait(0.7) and len(killed) < 2:
+    def kill(result: milpbn.Result) -> None:
+        """Kill a worker as soon as there are nodes."""
+        if result.nodes and not killed:
             pids = [pid for pid in client.run(os.getpid, on_error="ignore").values() if isinstance(pid, int)]
             if pids:
                 killed.append(pids[0])
                 os.kill(pids[0], signal.SIGKILL)
 
-    thread = threading.Thread(target=kill)
-    thread.start()
-    try:
-        found = solve(data, "sm", dask=client, certificate=path, verbose=False)
-    finally:
-        ended.set()
-        thread.join()
+    found = solve(data, "sm", dask=client, certificate=path, on_change=kill, verbose=False)
     assert killed
     assert found.optimal
-    assert found.objective == pytest.approx(expected, rel=1e-12)
-    assert verify(found, path, data).bound >= expected - 1e-9
+    assert found.objective == pytest.approx(here.objective, rel=1e-12)
+    assert verify(found, path, data).bound >= here.objective - 1e-9
 
 
 def test_a_stopped_search_goes_on_without_the_workers(client: Client, tmp_path: Path) -> None:
@@ -114,36 +115,37 @@ def test_a_stopped_search_goes_on_without_the_workers(client: Client, tmp_path: 
     assert verify(second, path, data).bound >= second.objective - 1e-9
 
 
-def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(tmp_path: Path) -> None:
+def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(here: milpbn.Result, tmp_path: Path) -> None:
     data, path = hard(), tmp_path / "proof.npz"
-    expected = solve(data, "sm", threads=1, verbose=False).objective
     with LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     ) as cluster:
         client = Client(cluster, set_as_default=False)
-        closing = threading.Timer(0.5, client.close)
-        closing.start()
-        try:
-            with pytest.warns(MilpbnWarning, match="scheduler is lost"):
-                found = solve(data, "sm", dask=client, certificate=path, verbose=False)
-        finally:
-            closing.join()
+        closing = threading.Thread(target=client.close)
+
+        def close(result: milpbn.Result) -> None:
+            if result.nodes and closing.ident is None:
+                closing.start()
+
+        with pytest.warns(MilpbnWarning, match="scheduler is lost"):
+            found = solve(data, "sm", dask=client, certificate=path, on_change=close, verbose=False)
+        closing.join()
     assert found.optimal
-    assert found.objective == pytest.approx(expected, rel=1e-12)
-    assert verify(found, path, data).bound >= expected - 1e-9
+    assert found.objective == pytest.approx(here.objective, rel=1e-12)
+    assert verify(found, path, data).bound >= here.objective - 1e-9
 
 
 def test_copies_of_an_estimator_share_its_client(client: Client) -> None:
     data = random_data([61, 2], n_features=9, n_samples=150)
     X, y = data.codes[:, :-1], data.codes[:, -1]
     names = {"nominal": list(range(X.shape[1]))}
-    here = MaxMarginBNClassifier(p=0.95, **names).fit(X, y)
+    alone = MaxMarginBNClassifier(p=0.95, **names).fit(X, y)
     grid = GridSearchCV(MaxMarginBNClassifier(dask=client, **names), {"p": [0.95]}, cv=2).fit(X, y)
     there = clone(grid.best_estimator_).fit(X, y)
     for one in (there, grid.best_estimator_):
         assert one.dask is client
         assert one.optimal_
-        assert one.objective_ == pytest.approx(here.objective_, rel=1e-12)
+        assert one.objective_ == pytest.approx(alone.objective_, rel=1e-12)
     read = pickle.loads(pickle.dumps(there))
     assert read.dask == client.scheduler_info()["address"]
     assert (read.predict(X) == there.predict(X)).all()

@@ -43,7 +43,7 @@ QUIET: dict[str, Any] = {"threads": 1, "verbose": False}
     "grid",
     [
         Grid((0.6, 0.9), (1, 2)),
-        Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2 parameters=hybrid", "log-loss"),
+        Grid.parse("score=sm,cll p=.9 max-parents=1,2 parameters=hybrid", "log-loss"),
     ],
     ids=["all splits at once", "halving"],
 )
@@ -62,15 +62,6 @@ def test_a_selection_on_workers_keeps_a_time_limit(client: Client) -> None:
     chosen = choose(Question(DATA, Score()), Options(dask=client, time_limit=30.0, **QUIET), grid)
     assert {trial.splits for trial in chosen.trials} == {5}
     assert not chosen.timed_out
-
-
-def test_a_bootstrap_is_the_same(client: Client) -> None:
-    here, there = (milpbn.stability(DATA, SCORE, samples=4, dask=dask) for dask in (None, client))
-    assert [run.structure for run in there.runs.values()] != []
-    assert {n: (run.structure, run.objective) for n, run in there.runs.items()} == {
-        n: (run.structure, run.objective) for n, run in here.runs.items()
-    }
-    assert there.shares() == here.shares()
 
 
 class Killer:
@@ -93,6 +84,10 @@ def test_a_bootstrap_is_the_same_if_workers_are_killed(client: Client, tmp_path:
     here = milpbn.stability(DATA, SCORE, samples=12)
     there = milpbn.stability(DATA, SCORE, samples=12, dask=client, report=killer, output=path)
     assert killer.killed == 2
+    assert len(there.runs) == 12
+    assert {n: (run.structure, run.objective) for n, run in there.runs.items()} == {
+        n: (run.structure, run.objective) for n, run in here.runs.items()
+    }
     assert str(there) == str(here)
     assert there.shares() == here.shares()
     again = milpbn.stability(DATA, SCORE, samples=12, dask=client, report=pytest.fail, output=path)

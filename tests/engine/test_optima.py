@@ -60,7 +60,7 @@ def test_listed_arcs_are_those_of_all_optima(score, reduce, tmp_path):
         checked = verify(result, path, data)
         assert (checked.arcs_in, checked.arcs_out) == (len(found["in"]), len(found["out"]))
         for key, others in (("in", outside), ("out", inside)):
-            for arc in others:
+            for arc in sorted(others)[seed % 4 :: 4]:  # they are checked one by one, and alike
                 false = {**result.to_dict(), "proved": {**result.proved.to_dict(), key: [list(arc)]}}
                 with pytest.raises(InputError, match=r"does not prove|and none, has"):
                     verify(false, path, data)

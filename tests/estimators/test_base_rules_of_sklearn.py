@@ -29,11 +29,6 @@ class Integers:
         return tags
 
 
-class NaiveBayesOfIntegers(Integers, NaiveBayesClassifier):
-    __doc__ = NaiveBayesClassifier.__doc__
-    __init__ = NaiveBayesClassifier.__init__
-
-
 class TANOfIntegers(Integers, TANClassifier):
     __doc__ = TANClassifier.__doc__
     __init__ = TANClassifier.__init__
@@ -41,7 +36,6 @@ class TANOfIntegers(Integers, TANClassifier):
 
 ESTIMATORS = [
     MaxMarginBNClassifier(),
-    NaiveBayesClassifier(),
     TANClassifier(),
     DifferentiableTANClassifier(),
     MDLPDiscretizer(),
@@ -49,7 +43,6 @@ ESTIMATORS = [
     BayesianNetworkStructure(missing="state", objective="bic", max_parents=1),
     NaiveBayesClassifier(missing="error", absent_columns="marginalise"),
     TANClassifier(missing="state"),
-    NaiveBayesOfIntegers(missing="error"),
     TANOfIntegers(missing="error"),
 ]
 

@@ -359,7 +359,11 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"recipe": "accurate"}, {"select": "leave-one-out=yes max-parents=1,2"}, {"leave_one_out": True}],
+    [
+        {"recipe": "accurate", "max_parents": 1, "hybrid": 0.5},
+        {"select": "leave-one-out=yes max-parents=1,2"},
+        {"leave_one_out": True},
+    ],
 )
 def test_leave_one_out_takes_balanced_classes(options: dict[str, Any]) -> None:
     X, y = small(40, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,22 +75,23 @@ def test_a_reader_that_fails_is_caught(fuzz_shop: Path, tmp_path: Path) -> None:
     assert len(save_failures(feeder.count.failures, tmp_path / "failures")) == 2
 
 
-def test_a_reader_that_hangs_is_stopped(fuzz_shop: Path, tmp_path: Path) -> None:
-    def read(path: Path, shop: Path) -> None:
-        while True:
-            pass
-
-    feeder = Feeder(Reader("endless", "input", "text", ("=abc",), read), fuzz_shop, tmp_path, 5)
-    with limited(memory=False):
-        assert feeder.try_input(b"abc", patience=0.2) is None
-    assert feeder.count.failures[0].what.startswith("Hang")
+def endless(path: Path, shop: Path) -> None:
+    while True:  # signals are handled between its steps
+        pass
 
 
-def test_a_reader_that_takes_all_memory_is_stopped(fuzz_shop: Path, tmp_path: Path) -> None:
-    def read(path: Path, shop: Path) -> None:
-        bytearray(3 << 30)
-
-    feeder = Feeder(Reader("greedy", "input", "text", ("=abc",), read), fuzz_shop, tmp_path, 5)
-    with limited():
-        assert feeder.try_input(b"abc") is None
-    assert feeder.count.failures[0].what.startswith("MemoryError")
+@pytest.mark.parametrize(
+    ("read", "patience", "failure"),
+    [
+        (endless, 0.2, "Hang"),
+        (lambda path, shop: bytearray(3 << 30), PATIENCE, "MemoryError"),
+    ],
+    ids=["endless", "greedy"],
+)
+def test_a_reader_that_takes_all_time_or_memory_is_stopped(
+    fuzz_shop: Path, tmp_path: Path, read: Callable[[Path, Path], object], patience: float, failure: str
+) -> None:
+    feeder = Feeder(Reader("bad", "input", "text", ("=abc",), read), fuzz_shop, tmp_path, 5)
+    with limited(memory=failure == "MemoryError"):
+        assert feeder.try_input(b"abc", patience=patience) is None
+    assert feeder.count.failures[0].what.startswith(failure)

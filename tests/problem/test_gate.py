@@ -105,12 +105,12 @@ def random_score(rng: np.random.Generator) -> Score:
 @pytest.mark.parametrize("limits", list(product((1, 2, 3), (True, False))), ids=str)
 def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool]) -> None:
     """The gate agrees with the definitions of the constraints for every acyclic structure."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng([21, seed])
         score = replace(score, max_parents=limits[0], class_parents=limits[1])
         constraints = random_constraints(rng, NAMES)
         allowed = allowed_structures(score, constraints)
-        for _ in range(60):
+        for _ in range(40):
             dag = random_dag(rng)
             assert (objection(dag, score, constraints) is None) == (dag.parents in allowed)
         for parents in allowed:
@@ -137,7 +137,7 @@ def test_class_free_starts_pass_the_gate_only_if_they_obey(kind: str, backend: s
         assert result.objective >= value_of(data, score, KINDS[kind], start.parents) - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(24))
 def test_random_starts_under_random_constraints(seed: int) -> None:
     """A start is refused, or becomes an allowed structure with the same score; the optimum stays the same."""
     rng = np.random.default_rng([22, seed])

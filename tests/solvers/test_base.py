@@ -49,7 +49,7 @@ def hard() -> Formulation:
 @pytest.mark.parametrize("name", BACKENDS)
 def test_optimum_and_events_agree_with_scipy(name: str, score: str) -> None:
     backend = installed(name)
-    for seed in range(3 if name in ("highs", "cbc") else 1):
+    for seed in range(2 if name in ("highs", "cbc") else 1):
         milp = small_formulation(score, seed).milp
         milp = replace(milp, constant=-12.5)
         recorder = Recorder(milp)
@@ -79,26 +79,21 @@ def test_warm_starts_with_negative_and_positive_objectives_lead_to_the_optimum(n
 STOPPED = [pytest.param(n, marks=pytest.mark.slow if n == "pulp:cbc" else ()) for n in BACKENDS]
 
 
-@pytest.mark.parametrize("name", ["highs", "cbc", "scip"])
-def test_a_given_start_is_not_lost_at_the_limit(name: str, hard: Formulation) -> None:
-    backend = installed(name)
-    start = naive_bayes(hard)
-    recorder = Recorder(hard.milp)
-    outcome = backend.solve(hard.milp, start, Settings(deadline=time.monotonic() + 3.0), recorder)
-    assert not outcome.finished
-    assert recorder.objective >= hard.milp.objective(start) - 1e-6
-    assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
+#: Solvers that have taken a given start within the 3 seconds that they get for it.
+TAKE_STARTS = ("highs", "cbc", "scip")
 
 
 @pytest.mark.parametrize("name", STOPPED)
-def test_deadline_is_met_and_nothing_is_left_behind(
+def test_deadline_is_met_and_neither_a_start_is_lost_nor_anything_left_behind(
     name: str, hard: Formulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend = installed(name)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     recorder = Recorder(hard.milp)
+    start = naive_bayes(hard) if name in TAKE_STARTS else None
     begin = time.monotonic()
-    outcome = backend.solve(hard.milp, None, Settings(deadline=begin + 1.0), recorder)
+    deadline = begin + (1.0 if start is None else 3.0)
+    outcome = backend.solve(hard.milp, start, Settings(deadline=deadline), recorder)
     assert outcome.limit == "time"
     assert not outcome.finished
     # The model takes minutes; the slack is for slow machines.
@@ -107,6 +102,7 @@ def test_deadline_is_met_and_nothing_is_left_behind(
     assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
     for x in recorder.points:
         assert hard.milp.violation(x) <= 1e-6
+    assert start is None or recorder.objective >= hard.milp.objective(start) - 1e-6
 
 
 @pytest.mark.parametrize("name", STOPPED)

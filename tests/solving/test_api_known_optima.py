@@ -73,14 +73,26 @@ def car(uci):
     return milpbn.read_table("car", data_dir=uci).dataset("all")
 
 
-@pytest.mark.parametrize("case", _with_slow(CORRAL, _every_other))
+@pytest.mark.parametrize("case", _with_slow(CORRAL, lambda case: case[0] == "sbm" or _every_other(case)))
 def test_corral_by_highs_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", root_bound=False)
 
 
-@pytest.mark.parametrize("case", _with_slow(CORRAL, lambda case: case == ("sm", 3, 0.9, True)))
-def test_corral_by_the_native_engine_has_its_known_optimum(corral, case) -> None:
-    result = check(corral, case, CORRAL[case], backend="native")
+@pytest.mark.parametrize(
+    ("data", "case", "expected"),
+    [
+        *(
+            pytest.param(
+                "corral", case, value, marks=pytest.mark.slow if case == ("sm", 3, 0.9, True) else ()
+            )
+            for case, value in CORRAL.items()
+        ),
+        *(("car", case, value) for case, value in (CAR | CAR_3).items()),
+    ],
+    ids=str,
+)
+def test_the_native_engine_finds_the_known_optima(request, data, case, expected) -> None:
+    result = check(request.getfixturevalue(data), case, expected, backend="native")
     assert result.bound_source == "certified"
 
 
@@ -139,17 +151,9 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
         yield from extend([*([()] * data.n_features), s], term, 0)
 
 
-@pytest.mark.parametrize(
-    "case", _with_slow(CAR, lambda case: (case[0] == "sm" and case[3]) or _every_other(case))
-)
+@pytest.mark.parametrize("case", _with_slow(CAR, lambda case: case != ("sm", 2, 0.9, False)))
 def test_car_by_highs_has_its_known_optimum(car, case) -> None:
     check(car, case, CAR[case], backend="highs")
-
-
-@pytest.mark.parametrize("case", CAR | CAR_3, ids=str)
-def test_car_by_the_native_engine_has_its_known_optimum(car, case) -> None:
-    result = check(car, case, (CAR | CAR_3)[case], backend="native")
-    assert result.bound_source == "certified"
 
 
 @pytest.mark.slow

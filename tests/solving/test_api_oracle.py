@@ -41,8 +41,11 @@ from milpbn.solving.engines.registry import get_engine
 SCORES = tuple(registry.SCORES)
 NATIVE_SCORES = registry.sums_of_samples()
 TOLERANCE = 1e-6
-#: So many problems meet every combination of score, solver and formulation three times.
-ENOUGH = 15 * len(SCORES)
+#: Seeds of the problems for solvers and for the native engine.
+CASES, NATIVE_CASES = 2026, 2012
+#: So many problems meet every combination of score, solver and formulation twice, with forms of rows, merging and
+#: reduction in turn; thousands run with `--oracle-problems`.
+ENOUGH = 10 * len(SCORES)
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Case:
 
 
 #: Of every four rounds of scores, those that a solver gets; HiGHS gets all. The first two start slowly. Every
-#: combination of score, solver and formulation is met three times all the same.
+#: combination of score, solver and formulation is met twice all the same.
 ROUNDS = {"cpsat": (0,), "pulp:HiGHS": (1,), "cbc": (0, 2), "scip": (1, 3)}
 
 
@@ -91,17 +94,17 @@ def without_own_copy(number: int, data: Dataset, score: Score) -> tuple[Dataset,
 
 
 def varied(number: int, score: Score) -> Score:
-    """The margin score of three problems in ten with a prior of another mean, and with other parent sets."""
+    """The margin score of every other problem with a prior of another mean, and with other parent sets."""
     rng = np.random.default_rng([2032, number])
     if not score.is_margin:
         return score
-    if rng.random() <= 0.3:
+    if rng.random() <= 0.5:
         score = replace(score, smoothing_towards=str(rng.choice(["marginal", "class"])))
     return replace(score, parent_sets=str(rng.choice(["paper", "all"]))) if rng.random() < 0.3 else score
 
 
 def make_case(number: int) -> Case:
-    rng = np.random.default_rng([2012, number])
+    rng = np.random.default_rng([CASES, number])
     name = score_name(number)
     large = is_large(number)
     n_features = 4 if large else int(rng.integers(1, 4))
@@ -163,7 +166,7 @@ def test_solvers_agree_with_enumeration(number: int) -> None:
         )
 
 
-def test_every_combination_is_met_three_times() -> None:
+def test_every_combination_is_met_twice() -> None:
     met = Counter(
         (score_name(number), backend, acyclicity)
         for number in range(ENOUGH)
@@ -174,9 +177,9 @@ def test_every_combination_is_met_three_times() -> None:
         *product(SCORES, BACKENDS, FORMULATIONS),
         *((s, "branch-and-cut", "order") for s in own),
     }
-    assert min(met.values()) >= 3
+    assert min(met.values()) >= 2
     large = Counter(score_name(number) for number in range(ENOUGH) if is_large(number))
-    assert all(large[name] >= 3 for name in SCORES)
+    assert all(large[name] >= 2 for name in SCORES)
 
 
 def test_problems_use_every_option() -> None:
@@ -233,7 +236,7 @@ class NativeCase:
 
 def make_native_case(number: int) -> NativeCase:
     """A problem for the native engine."""
-    rng = np.random.default_rng([2013, number])
+    rng = np.random.default_rng([NATIVE_CASES, number])
     name = NATIVE_SCORES[number % len(NATIVE_SCORES)]
     n_features = int(rng.choice([1, 2, 3, 3, 3, 4]))
     large = n_features == 4

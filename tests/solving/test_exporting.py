@@ -34,12 +34,18 @@ def exported(tmp_path):
         ({"time_limit": -1.0}, "time limit"),
         ({"threads": 0}, "threads"),
         ({"random_state": -1}, "seed"),
+        ({"name": "m.txt"}, "ends in"),
+        ({"score": "cll"}, "only be a relaxation"),
+        ({"score": "mdl", "reduced": True}, "--reduced"),
+        ({"scripts": ["scipy"]}, "no script for 'scipy'; choose from highspy"),
     ],
     ids=str,
 )
-def test_options_are_checked_before_anything_is_written(tmp_path, option, words):
+def test_what_cannot_be_exported_is_refused_before_anything_is_written(tmp_path, option, words):
+    option = dict(option)
+    path = tmp_path / option.pop("name", "m.lp")
     with pytest.raises(InputError, match=words):
-        export_model("corral", SCORE, path=tmp_path / "m.lp", **option)
+        export_model("corral", path=path, **{"score": SCORE, **option})
     assert not list(tmp_path.iterdir())
 
 
@@ -60,22 +66,6 @@ def test_the_exported_model_has_the_papers_rows(exported):
     assert sum(n.startswith("a_") for n in names) == V * V - V
     assert sum(n.startswith("s_") for n in names) == V
     assert np.isclose(exported.start_objective, OPTIMUM, atol=60)
-
-
-def test_other_suffixes_are_refused(tmp_path):
-    with pytest.raises(InputError, match="ends in"):
-        export_model("corral", SCORE, path=tmp_path / "m.txt")
-
-
-def test_a_score_that_is_not_piecewise_linear_is_not_exported(tmp_path):
-    with pytest.raises(InputError, match="only be a relaxation"):
-        export_model("corral", milpbn.Score(name="cll"), path=tmp_path / "m.lp")
-    assert not any(tmp_path.iterdir())
-
-
-def test_a_score_without_a_bound_of_its_own_cannot_be_reduced(tmp_path):
-    with pytest.raises(InputError, match="--reduced"):
-        export_model("corral", "mdl", path=tmp_path / "m.lp", reduced=True)
 
 
 @pytest.mark.parametrize(("name", "is_lp"), [("m.LP", True), ("m.lp.mps", False), ("m.MPS", False)])
@@ -106,12 +96,6 @@ def test_scripts_solve_the_model_and_name_the_import(tmp_path):
     result = import_solution(solution, bound=float(bound.partition("=")[2]))
     assert result.reason == "optimal"
     assert result.objective == pytest.approx(OPTIMUM)
-
-
-def test_a_script_for_an_unknown_package_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(InputError, match="no script for 'scipy'; choose from highspy"):
-        export_model("corral", SCORE, path=tmp_path / "m.lp", scripts=["scipy"])
-    assert not list(tmp_path.iterdir())
 
 
 def test_scores_without_a_root_bound_are_exported_without_one(tmp_path):

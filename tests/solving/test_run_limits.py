@@ -266,7 +266,7 @@ from milpbn.util import interrupts
 interrupts.UNHEARD = 0.1
 interrupts.install()
 interrupts.guard()
-threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
 {work}
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)

@@ -149,23 +149,31 @@ def test_weights_of_validation_rows_are_named(tmp_path: Path) -> None:
     )
 
 
-def test_starved_trials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def whole() -> tuple[Question, Grid, Result]:
+    """A question, a grid, and the result of a selection that has time enough."""
+    question, grid = Question(random_data(13, n_features=4, n_samples=60), Score()), Grid((0.6, 0.9), (2,))
+    return question, grid, maximise_selected(question, QUIET, grid)
+
+
+def test_starved_trials_are_reported(
+    whole: tuple[Question, Grid, Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A search without time ends at its start: the structure of the trial before."""
-    data = random_data(13, n_features=4, n_samples=60)
-    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
+    question, grid, result = whole
     assert sum(t.starved for t in result.selection.trials) == 0
     real = Tally.add
     monkeypatch.setattr(
         Tally, "add", lambda self, r, held_out, _, fitted: real(self, r, held_out, True, fitted)
     )
-    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
+    result = maximise_selected(question, QUIET, grid)
     assert "10 of 10 searches ended at their start for lack of time" in closing_block(result)
 
 
 def test_a_selection_that_the_time_limit_ends_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    whole: tuple[Question, Grid, Result], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    data = random_data(13, n_features=4, n_samples=60)
+    question, grid, in_time = whole
     real = Chains._problem
     built = []
 
@@ -176,17 +184,14 @@ def test_a_selection_that_the_time_limit_ends_says_so(
         return real(self, *arguments)
 
     monkeypatch.setattr(Chains, "_problem", late)
-    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
+    result = maximise_selected(question, QUIET, grid)
     assert result.selection.timed_out
     assert not result.selection.interrupted
     assert "ended by the time limit" in closing_block(result)
     assert "the chosen one was tried on 1 split" in closing_block(result)
     result.save(tmp_path / "r.json")
     assert Result.load(tmp_path / "r.json").selection == result.selection
-    monkeypatch.undo()
-    assert "ended by the time limit" not in closing_block(
-        maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
-    )
+    assert "ended by the time limit" not in closing_block(in_time)
 
 
 def test_a_dataset_keeps_its_cuts() -> None:

@@ -103,20 +103,21 @@ WAYS = ({}, {"reduce": False}, {"merge": False, "threads": 2}, {"gap_se": 0.1}, 
 )
 def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
     path = tmp_path / "proof.npz"
-    for seed in range(2):
-        data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
-        data = heavy_enough(data, score)
-        best = optimum(data, score, rules).objective
-        # A quarter of the pairs of seed and option, in turn: the scores and rules together meet all of them.
-        for options in WAYS[(SCORES.index(score) + RULES.index(rules) + 2 * seed) % 4 :: 4]:
-            result = proved(data, score, path, constraints=rules, **options)
-            checked = verify(result, path, data)
-            assert checked.bound >= best - 1e-9
-            assert checked.bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
-            assert checked.objective == pytest.approx(result.objective, abs=1e-9)
-            assert verify(load_proof(path)[0], path, data).bound == checked.bound
-            if result.reason == "optimal":
-                assert checked.gap.absolute <= 1e-6 * max(1.0, abs(best)) + 1e-9
+    turn = SCORES.index(score) + RULES.index(rules)
+    seed = turn // 4 % 2
+    data = random_data(seed, n_classes=2 + seed, n_samples=24, weights=seed == 1)
+    data = heavy_enough(data, score)
+    best = optimum(data, score, rules).objective
+    # A quarter of the options, in turn: the scores and rules together meet all pairs of seed and option.
+    for options in WAYS[turn % 4 :: 4]:
+        result = proved(data, score, path, constraints=rules, **options)
+        checked = verify(result, path, data)
+        assert checked.bound >= best - 1e-9
+        assert checked.bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
+        assert checked.objective == pytest.approx(result.objective, abs=1e-9)
+        assert verify(load_proof(path)[0], path, data).bound == checked.bound
+        if result.reason == "optimal":
+            assert checked.gap.absolute <= 1e-6 * max(1.0, abs(best)) + 1e-9
 
 
 def test_certificates_with_many_decisions_and_fixings_pass(tmp_path):
@@ -226,10 +227,10 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
         np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
         assert_coefficients(duals, problem)
-        best = optimum(data, score, rules).objective
-        assert duals.without_search() >= best
+        best = optimum(data, score, rules)
+        assert duals.without_search() >= best.objective
         # At a structure, and at a temperature near 0, the bound equals the structure's score.
-        choice = problem.choice(solve(data, score, constraints=rules, threads=1, verbose=False).structure)
+        choice = problem.choice(Structure(data.names, best.structures[0]))
         point = problem.indicator(choice)[duals.parent_sets][None, :]
         constants, gradients = duals.at(point, np.array([1.0 if score.name == "cll" else 1e-9]))
         assert constants[0] + gradients[0][choice].sum() == pytest.approx(
@@ -669,7 +670,7 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
             if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
             and problem.obeys(structure)
         ]
-        for _ in range(60):
+        for _ in range(40):
             changed = change_arrays(draw, arrays)
             claim = dict(header)
             if rng.random() < 0.6:
@@ -687,7 +688,7 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
             assert claim["bound"] >= best - 1e-9
             assert checked.bound >= best - 1e-9
             assert result.bound >= best - 1e-9
-    assert rejected > 65
+    assert rejected > 43
     assert accepted > 0
 
 
