@@ -1,6 +1,7 @@
 """Proofs and bounds of branch and cut on public files of local scores, beside MILP solvers and published seconds.
 
-    python benchmarks/decomposable.py FOLDER [NAME ...] [--time-limit 60] [--backend branch-and-cut] [--tables TABLES]
+    python benchmarks/decomposable.py FOLDER [NAME ...] [--time-limit 60] [--backend branch-and-cut] [--n-best K]
+        [--tables TABLES]
 
 FOLDER has .jkl files. With TABLES, a folder of tables of the UCI repository (.csv.gz), the files `uci-*` are made
 there before, by milpbn's own scores. Each file is searched on one thread in a new process; seconds are those of the
@@ -95,7 +96,7 @@ def cpu() -> float:
     )
 
 
-def measured(path: Path, backend: str, time_limit: float) -> dict[str, Any]:
+def measured(path: Path, backend: str, time_limit: float, n_best: int) -> dict[str, Any]:
     """Return score, bound, nodes and seconds of a search, and the largest memory of its process."""
     options: dict[str, Any] = {"backend": backend, "verbose": False, "threads": 1}
     for warm in path.parent.glob(f"{WARM}.jkl*"):
@@ -104,15 +105,19 @@ def measured(path: Path, backend: str, time_limit: float) -> dict[str, Any]:
     begun, clock = cpu(), time.monotonic()
     own = backend == "branch-and-cut"  # the CPU of a solver's child process is not known
     try:
-        result = solve_local_scores(path, time_limit=time_limit, **options)
+        result = solve_local_scores(path, time_limit=time_limit, n_best=n_best, **options)
     except NoIncumbentError:
         return {"status": "no structure", "cpu": round(cpu() - begun, 2)}
     gap = None if result.bound is None or result.objective is None else result.bound - result.objective
     root = _Noted.root[-1] if _Noted.root else 0.0
+    status, claim = str(result.reason), result.alternatives
+    if claim is not None:  # the gap is that between the last one and all others
+        status = "optimal" if claim.optimal else "feasible"
+        gap = None if claim.bound is None or claim.cutoff is None else claim.bound - claim.cutoff
     return {
         "variables": result.variables,
         "parent_sets": result.parent_sets,
-        "status": str(result.reason),
+        "status": status,
         "score": result.objective,
         "bound": result.bound,
         "gap_percent": None if gap is None else round(100 * gap / abs(result.objective or 1.0), 5),
@@ -192,6 +197,7 @@ def main() -> None:
     parser.add_argument("--scoring", nargs="*", default=None)
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--backend", default="branch-and-cut")
+    parser.add_argument("--n-best", type=int, default=1)
     given = parser.parse_args()
     if given.scoring is not None:
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -206,13 +212,14 @@ def main() -> None:
     if given.tables is not None:
         make_scores(given.tables, given.folder)
     results = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
-    own = results.setdefault(given.backend, {})
+    key = f"{given.backend}, the {given.n_best} best" if given.n_best > 1 else given.backend
+    own = results.setdefault(key, {})
     for path in sorted(given.folder.glob("*.jkl*")):
         name = path.name.split(".jkl")[0]
         if name not in given.names if given.names else name in own:
             continue
         with get_context("spawn").Pool(1) as pool:
-            own[name] = pool.apply(measured, (path, given.backend, given.time_limit))
+            own[name] = pool.apply(measured, (path, given.backend, given.time_limit, given.n_best))
         print(name, json.dumps(own[name]), flush=True)
         write_results(OUTPUT, results)
     write_page(OUTPUT.parent, [read_remarks(OUTPUT.parent), page(results)])

@@ -100,7 +100,7 @@ search_options = option_group(
         *("backend", "acyclicity", "time_limit", "gap_rel", "gap_abs", "gap_se"),
         *("threads", "workers", "dask", "random_state", "start"),
     ),
-    *of_search("warm_start", "root_bound", "reduce", "merge", "n_best"),
+    *of_search("warm_start", "root_bound", "reduce", "merge", "n_best", "within"),
     SUBSET,
     SCREEN,
     *of_search("solver_options", solver_options={"type": SETTING, "multiple": True, "default": ()}),

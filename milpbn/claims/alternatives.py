@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from milpbn.claims.parts import ResultPart
 from milpbn.network.structure import Structure
-from milpbn.util.declared import Within, read_as
+from milpbn.util.declared import NotNegative, Within, read_as
 from milpbn.util.jsonable import Fields
 
 #: Numbers of structures in the list, from 1.
@@ -26,7 +26,10 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives(ResultPart):
-    """The K best distinct structures. Two are distinct if they give some variable other parents."""
+    """The K best distinct structures, or those of them that score nearly as much as the best one.
+
+    Two are distinct if they give some variable other parents.
+    """
 
     asked: Annotated[int, Within(2)]
     #: The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
@@ -35,19 +38,29 @@ class Alternatives(ResultPart):
     bound: float | None
     #: It is proved that there are no other structures over the candidate parent sets.
     exhausted: bool
-    #: It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
+    #: It is proved that no structure outside the list scores more than the cutoff, up to the tolerance of
     #: `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
     optimal: bool
+    #: Structures are listed whose score is at most so many nats below the best one; None for the K best.
+    within: NotNegative | None = None
     #: Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
     #: (`milpbn.network.equivalence.same_posteriors`).
     same_posteriors: tuple[Group, ...] = ()
     #: Groups of Markov equivalent structures: they differ by smoothing only.
     markov_equivalent: tuple[Group, ...] = ()
 
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("within",)
+
     @property
     def cutoff(self) -> float | None:
-        """Score of the K-th structure; None if fewer are known."""
-        return self.structures[-1].objective if len(self.structures) == self.asked else None
+        """No structure that scores less belongs into the list; None if it takes every structure.
+
+        It is the score of the K-th structure, or else the best one minus `within`.
+        """
+        if len(self.structures) == self.asked:
+            return self.structures[-1].objective
+        return None if self.within is None else self.structures[0].objective - self.within
 
     @classmethod
     def of(cls, f: Fields, structures: Iterable[Structure]) -> Alternatives:

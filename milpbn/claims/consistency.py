@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from milpbn.claims.gap import proves
 from milpbn.claims.reasons import WITH_STRUCTURE, WITHOUT_STRUCTURE, Reason
 from milpbn.util.jsonable import Fields
 
@@ -36,7 +37,11 @@ def check_claims(f: Fields, result: Any) -> None:
                 raise f.contradiction(
                     f"it lists the arc {arc[0]} -> {arc[1]} ({key}), which no structure over its variables can have"
                 )
-    _check_alternatives(f, result)
+    if result.alternatives is not None and (result.subset is not None or result.screened is not None):
+        raise f.contradiction(
+            "it lists the best structures of all, but only a subset or screened parent sets were searched"
+        )
+    check_alternatives(f, result)
     if result.selection is not None:
         result.selection.check(f, result.score)
     if result.average is not None and (structure is None or result.selection is None):
@@ -101,20 +106,16 @@ def _check_screened(f: Fields, result: Any) -> None:
         )
 
 
-def _check_alternatives(f: Fields, result: Any) -> None:
+def check_alternatives(f: Fields, result: Any) -> None:
     """Refuse a list of the K best structures that contradicts the rest of the result."""
     claim = result.alternatives
     if claim is None:
         return
-    if result.subset is not None or result.screened is not None:
-        raise f.contradiction(
-            "it lists the best structures of all, but only a subset or screened parent sets were searched"
-        )
     if claim.structures[0].objective != result.objective:
         raise f.contradiction("the score of the first of its best structures is not its score")
     if claim.structures[0].structure != result.structure:
         raise f.contradiction("the first of its best structures is not its structure")
     if claim.bound is not None and (result.bound is None or claim.bound > result.bound):
         raise f.contradiction("its bound on the structures outside its list is above its bound on all")
-    if claim.optimal and not (claim.exhausted or result.proves(claim.cutoff, claim.bound)):
+    if claim.optimal and not (claim.exhausted or proves(claim.cutoff, claim.bound, result.tolerance)):
         raise f.contradiction("it calls the list the best one, but its bound does not prove that")

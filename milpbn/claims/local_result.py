@@ -12,9 +12,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from milpbn.claims.about import BackendInfo
+from milpbn.claims.alternatives import Alternatives
+from milpbn.claims.consistency import check_alternatives
 from milpbn.claims.gap import Gap, proves
 from milpbn.claims.parts import as_json
-from milpbn.claims.reading import TracePoint, read_parents, read_status, read_trace, structure_of
+from milpbn.claims.reading import (
+    TracePoint,
+    read_alternatives,
+    read_parents,
+    read_status,
+    read_trace,
+    structure_of,
+)
 from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason, Status
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
@@ -54,6 +63,8 @@ class LocalResult:
     trace: tuple[TracePoint, ...]
     seed: int
     nodes: int | None
+    #: The best structures, if they were asked for.
+    alternatives: Alternatives | None = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("tolerance",)
 
@@ -85,6 +96,7 @@ class LocalResult:
             "trace": [[round(t, 6), z, b] for t, z, b in self.trace],
             "seed": self.seed,
             "nodes": self.nodes,
+            "alternatives": as_json(self.alternatives),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -114,6 +126,7 @@ class LocalResult:
             structure=structure,
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
+            alternatives=read_alternatives(f, structure, where),
         )
         objective, bound = found.objective, found.bound
         if (structure is None) != (objective is None) or (
@@ -126,4 +139,5 @@ class LocalResult:
             raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")
         if structure is not None and len(structure.names) != found.variables:
             raise f.contradiction("its structure has another number of variables than its data")
+        check_alternatives(f, found)
         return found

@@ -2,7 +2,7 @@
 
 With K = 1 this is the incumbent alone. A search for the K best prunes against the K-th best score, the cutoff, so that
 a node is kept as long as it may hold a structure that belongs into the list. Two structures are distinct if they give
-some variable different candidate parent sets.
+some variable different candidate parent sets. The list may be limited to structures near the best one, too.
 """
 
 from __future__ import annotations
@@ -42,18 +42,21 @@ class Pool:
     ----------
     size : int
         K.
+    reach : float
+        Structures that score less than the best one known by more than this are left out, in nats.
 
     Attributes
     ----------
     cutoff : float
-        The K-th best score known; `BELOW_ALL` while fewer than K structures are known.
+        Structures that score less are left out: the K-th best score known, or the best one minus the reach. `BELOW_ALL`
+        while there are fewer than K structures and the reach is unlimited.
     rest : float
         Upper bound on the score of all structures in pruned and open nodes. Nodes with a single structure do not count
         here: `leaf` takes their bounds. The search sets it.
     """
 
-    def __init__(self, size: int) -> None:
-        self.size, self.cutoff, self.rest = size, BELOW_ALL, math.inf
+    def __init__(self, size: int, reach: float = math.inf) -> None:
+        self.size, self.reach, self.cutoff, self.rest = size, reach, BELOW_ALL, math.inf
         self._lock = threading.RLock()
         #: By the bytes of its choice: a structure's score, and the bound of a node that holds this structure only.
         self._values: dict[bytes, float] = {}
@@ -71,21 +74,28 @@ class Pool:
         """Whether K structures are known."""
         return len(self) >= self.size
 
+    @property
+    def selective(self) -> bool:
+        """Whether structures are left out for their scores."""
+        return self.cutoff > BELOW_ALL
+
     def offer(self, choice: NDArray[np.integer], value: float) -> None:
         """Take a structure, the indices of its parent sets, shape (V,), if it is new and among the K best."""
         with self._lock:
-            if self.full and value <= self.cutoff:
+            key, values = _key(choice), self._values
+            if value < self.cutoff or (self.full and value == self.cutoff) or key in values:
                 return
-            key = _key(choice)
-            if key in self._values:
-                return
-            self._values[key] = value
-            if len(self._values) > self.size:
-                worst = min(self._values, key=self._values.__getitem__)
-                del self._values[worst]
+            values[key] = value
+            least = max(values.values()) - self.reach
+            while values[worst := min(values, key=values.__getitem__)] < least or len(values) > self.size:
+                del values[worst]
                 self._dropped = max(self._dropped, self._leaves.pop(worst, -math.inf))
-            if self.full:
-                self.cutoff = min(self._values.values())
+            self._raise_cutoff()
+
+    def _raise_cutoff(self) -> None:
+        values = self._values.values()
+        least = max(values, default=BELOW_ALL) - self.reach
+        self.cutoff = max(BELOW_ALL, least, min(values) if self.full else least)
 
     def leaf(self, choice: NDArray[np.integer], bound: float) -> None:
         """Take the bound of a node that holds one structure only, which may be one of the K best."""
@@ -169,7 +179,7 @@ class Pool:
             leaves = (self._leaves.get(_key(choice), -math.inf) for choice in left_out)
             bound = max(rest, self._dropped, *leaves, -math.inf)
             # Reduced-cost fixing leaves out structures below the cutoff.
-            return max(bound, self.cutoff) if self.full else bound
+            return max(bound, self.cutoff) if self.selective else bound
 
     def everything(self, rest: float) -> float:
         """Return a bound on all structures in nodes, those of the list included; see `others`."""
@@ -208,7 +218,7 @@ class Pool:
         self._leaves = {keys[n]: bound for n, bound in zip(leaf_of, leaves, strict=True)}
         self._dropped, self.rest = saved.number("dropped"), saved.number("rest")
         self._explored = dict.fromkeys(saved_choices(saved, "explored", problem))
-        self.cutoff = min(self._values.values()) if self.full else BELOW_ALL
+        self._raise_cutoff()
 
 
 def choices_of(keys: Collection[bytes]) -> NDArray[np.int64]:

@@ -72,8 +72,9 @@ class Root:
         With more than one, large products use threads.
     proof : Proof or None
         Receives the dual weights that justify the fixings.
-    n_best : int
-        Parent sets are fixed that no structure better than the `n_best`-th best one contains.
+    pool : Pool or None
+        Receives the best structures known; None stands for one structure. Parent sets are fixed that no structure
+        contains which belongs into the pool.
 
     Raises
     ------
@@ -88,7 +89,7 @@ class Root:
         *,
         threads: int = 1,
         proof: Proof | None = None,
-        n_best: int = 1,
+        pool: Pool | None = None,
     ) -> None:
         choice = problem.choice(start)
         if choice is None:
@@ -96,7 +97,7 @@ class Root:
         self.problem, self.proof = problem, proof
         self.model = model_of(problem)
         #: The best structures known; the tree continues with it.
-        self.pool = Pool(n_best)
+        self.pool = Pool(1) if pool is None else pool
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
@@ -358,7 +359,7 @@ def root_bound(
     reduce: bool = True,
     threads: int = 1,
     proof: Proof | None = None,
-    n_best: int = 1,
+    pool: Pool | None = None,
 ) -> tuple[Problem, Root | None]:
     """Bound the score of every structure, by the dual of the margin rows or by one call of the oracle.
 
@@ -373,7 +374,7 @@ def root_bound(
         The incumbent, from which the steps start.
     reduce : bool
         Fix parent sets.
-    threads, proof, n_best
+    threads, proof, pool
         As for `Root`.
 
     Returns
@@ -388,8 +389,8 @@ def root_bound(
     if problem.margins is None or problem.margins.smallest or best is None:
         return problem, None
 
-    root = Root(problem, best, threads=threads, proof=proof, n_best=n_best)
-    if n_best > 1:
+    root = Root(problem, best, threads=threads, proof=proof, pool=pool)
+    if root.pool.size > 1:
         best = root.list_neighbours(best, events)
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root

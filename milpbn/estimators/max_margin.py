@@ -93,6 +93,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         which means something else in scikit-learn.)
     n_best : int, default=1
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
+    within : float or None, default=None
+        Find all structures whose score is at most so many nats below the best one, up to `n_best`, or 1000.
     workers : int or None, default=None
         Search in so many processes on this machine instead of `n_jobs` threads; needs the extra ``dask``.
     dask : str, dask.distributed.Client or None, default=None
@@ -165,6 +167,7 @@ interrupted
     reduce: bool = True
     merge: bool = True
     n_best: int = 1
+    within: float | None = None
     solver_options: Mapping[str, str] | None = None
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None

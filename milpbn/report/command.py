@@ -128,6 +128,8 @@ def _search_words(result: Result) -> list[str]:
         words += ["--screen", str(result.screened.k)]
     if result.alternatives is not None:
         words += ["--n-best", str(result.alternatives.asked)]
+        if result.alternatives.within is not None:
+            words += ["--within", repr(result.alternatives.within)]
     fit = result.parameters
     if fit is not None and fit.method != "ml":
         given = fit.folds is None and fit.kappa is not None

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.engine.parent_sets.separation import Separation
 from milpbn.errors import SolverError
 from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
 from milpbn.milp.formulation import Formulation
@@ -22,6 +23,7 @@ from milpbn.milp.sample_rows import tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack
+from milpbn.problem.scores.base import Shape
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.highs import HighsSolver
 from milpbn.solvers.support.audit import solve_audited
@@ -76,6 +78,19 @@ class ClusterRows:
         return {s: cluster_block(candidates, s) for s in clusters}
 
 
+class FractionalRows:
+    """Cluster and block rows that fractional points violate (`milpbn.engine.parent_sets`), with the row as key."""
+
+    forget = True
+
+    def __init__(self, formulation: Formulation) -> None:
+        self._n_sets, self._separate = formulation.n_sets, Separation(formulation.problem.candidates)
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return the rows; none at an integral point, where `ClusterRows` suffice."""
+        return {} if integral else self._separate(x[: self._n_sets])
+
+
 class TangentRows:
     """Tangents of the conditional log-likelihood, with the point where they touch it as key."""
 
@@ -120,7 +135,8 @@ def solve_formulation(
 
     With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
     inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
-    added in rounds. The bound of every round is valid, because the round solves a relaxation. `events` also receives
+    added in rounds. If the score is a sum over parent sets, cluster and block rows strengthen the LP relaxation first.
+    The bound of every round is valid, because the round solves a relaxation. `events` also receives
     cyclic points, and points whose score is overestimated, and must check them.
 
     Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
@@ -132,6 +148,7 @@ def solve_formulation(
 
     require_sound(solver, settings, events)
     kinds: list[RowKind] = []
+    fractional = [FractionalRows(formulation)] if formulation.problem.score.kind.shape is Shape.LINEAR else []
     added: set[Hashable] = set()
     if formulation.acyclicity == "cluster":
         kinds.append(ClusterRows(formulation))
@@ -143,11 +160,14 @@ def solve_formulation(
             rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
+    if kinds or fractional:
+        formulation = strengthen_root(formulation, fractional or kinds, settings, events)
     if not kinds:
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
-    formulation = strengthen_root(formulation, kinds, settings, events)
     if solver.capabilities.lazy_rows and not formulation.tangents:
-        lazily = replace(formulation.milp, lazy_rows=_Separation(formulation.problem.candidates))
+        candidates = formulation.problem.candidates
+        separate = _Separation(candidates, Separation(candidates) if fractional else None)
+        lazily = replace(formulation.milp, lazy_rows=separate)
         return solve_audited(solver, lazily, vector(formulation), settings, events)
     while True:
         watch = _Watch(kinds, added, events)
@@ -186,9 +206,13 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Separation:
-    """The `LazyRows` of a formulation over these parent sets: the cluster rows that a point violates."""
+    """The `LazyRows` of a formulation over these parent sets: the cluster rows that a point violates.
+
+    Fractional points have those that `fractional` finds, if it is given.
+    """
 
     candidates: Candidates
+    fractional: Separation | None = None
 
     def __call__(self, x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
         candidates = self.candidates
@@ -197,6 +221,9 @@ class _Separation:
         if eta[chosen].min() > 1 - 1e-6:
             parents = [candidates.flat[p] for p in chosen]
             clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)
+        elif self.fractional is not None:
+            blocks = self.fractional(eta).values()
+            return [(b.matrix.indices.astype(np.int64), -b.matrix.data, -float(b.upper[0])) for b in blocks]
         else:
             clusters = fractional_clusters(candidates, eta)
         rows = [cluster_parent_sets(candidates, s) for s in clusters]

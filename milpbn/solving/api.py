@@ -95,7 +95,7 @@ def solve(
 def maximise(question: Question, options: Options, *, started: float | None = None) -> Result:
     """Do the same as `solve`, with the question in one object and the options in another."""
     budget = Budget(options.time_limit, began=started)
-    question.require_listable(options.n_best)
+    question.require_listable(options.most_listed)
     question.require_whole(options.certificate)
     engine, version = checked_engine(options, question.score)
     shows = wants_progress(options.verbose)

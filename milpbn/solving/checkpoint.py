@@ -103,7 +103,8 @@ def describe(question: Question, options: Options) -> dict[str, Any]:
         "options": {
             "--subset": question.subset,
             "--screen": question.screen,
-            "--n-best": options.n_best,
+            "--n-best": options.most_listed,
+            "--within": options.within,
             "--seed": options.random_state,
             "--no-merge": not options.merge,
             "reduce": options.reduce,

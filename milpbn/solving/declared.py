@@ -12,6 +12,9 @@ from math import inf, ulp
 
 from milpbn.util.options import Range, option
 
+#: Most structures in a list of the best ones.
+MOST_LISTED = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class DeclaredOptions:
@@ -108,7 +111,19 @@ class DeclaredOptions:
         "Find the K best structures, and bound the score of all others; for example --n-best 10.",
         metavar="K",
         # Every structure is scored from the data, and compared with the others.
-        range=Range(1, 1000, "The number of best structures must lie between {low} and {high}, got {value}."),
+        range=Range(
+            1, MOST_LISTED, "The number of best structures must lie between {low} and {high}, got {value}."
+        ),
+    )
+    within: float | None = option(
+        None,
+        "Find all structures whose score is at most this far below the best one; at most --n-best of them, by default "
+        f"{MOST_LISTED}. 0 gives all best structures, and 3 those that are at most 20 times less probable under bdeu. "
+        "Example: --within 3",
+        metavar="NATS",
+        range=Range(
+            0, inf, "The distance from the best score (--within, within) must be at least {low}, got {value}."
+        ),
     )
     solver_options: Mapping[str, str] | None = option(
         dict, "One of the solver's own parameters; repeatable.", spelling=("--solver-option",)

@@ -16,6 +16,7 @@ from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import NotSavedError
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.engine.parent_sets.climbing import OrderClimber
 from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.reduction import restricted
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
@@ -33,8 +34,9 @@ from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.registry import automatic, for_solvers
 from milpbn.solving.files import RunFiles
+from milpbn.solving.listing import Listing
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
-from milpbn.solving.progress import Progress, number_lines, structure_lines, wants_progress
+from milpbn.solving.progress import Progress, alternative_lines, number_lines, structure_lines, wants_progress
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
@@ -135,13 +137,24 @@ def solve_local_scores(
     budget = Budget(how.time_limit, began=started, cancelled=how.interrupted)
     engine = _engine(how)
     version = engine.version()  # refuses one that is not installed
+    if how.most_listed > 1 and not engine.capabilities.n_best:
+        raise InputError(
+            f"A list of the best structures comes with the backend {BranchAndCutEngine.name}; leave out --n-best "
+            "(n_best) and --within (within), or --backend (backend)."
+        )
+    if how.most_listed > 1 and how.certificate is not None:
+        raise InputError(
+            "A list of the best structures for local scores has no certificate; leave out --certificate (certificate), "
+            "or --n-best (n_best) and --within (within)."
+        )
     engine.check_options(how.solver_options or {})
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:
             name = "local scores" if isinstance(scores, LocalScores) else scores_name(scores)
         search = _Search(local, name, how, engine, version, MultiplierProof() if how.certificate else None)
-        session = Session(LocalProblem.of(local), budget, target=how.target)
+        problem = LocalProblem.of(local)
+        session = Session(problem, budget, target=how.target, pool=how.pool(problem.score_error))
         return search.run(session)
 
 
@@ -190,19 +203,20 @@ class _Search:
         files, progress = RunFiles(options), Progress() if wants_progress(options.verbose) else None
         own = self.engine.capabilities.own_bounds
         events = session.events(self.engine.source, BoundSource.CERTIFIED if own else BoundSource.SOLVER)
-        first = self._first(session.problem)
+        first, listing = self._first(session.problem, session.budget), Listing.of(session, options)
         if first is not None:
             events.offer(first)
 
         def search() -> None:
-            start, settings = Start(first, proof=self.proof), options.settings(session.budget.deadline)
+            start = Start(first, proof=self.proof, pool=session.pool)
+            settings = options.settings(session.budget.deadline)
             session.produce(outcome=self.engine.run(session.problem, start, settings, events))
 
         def update() -> None:
             _, objective, bound, trace = session.snapshot()
             if progress is not None:
                 progress.line(session.elapsed(), session.node_count, objective, bound, session.source)
-            files.update(trace, lambda: self._current(session, final=False))
+            files.update(trace, lambda: self._current(session, listing, final=False))
 
         try:
             with interrupts.deferred():
@@ -211,7 +225,7 @@ class _Search:
             session.fail(error)
         finally:
             session.budget.close()  # a thread that nobody waits for may still run
-        result, arrays = self._current(session, final=True)
+        result, arrays = self._current(session, listing, final=True)
         failures = files.finish(session.snapshot()[3], result, arrays)
         if session.error is not None:
             raise session.error
@@ -225,9 +239,14 @@ class _Search:
             raise NotSavedError(failures[0], result)
         return result
 
-    def _first(self, problem: Problem) -> Structure | None:
-        """Return the user's start, or the structure without arcs if it is allowed."""
+    def _first(self, problem: Problem, budget: Budget) -> Structure | None:
+        """Return the user's start, or what climbing over orders finds for a MILP solver; None without any."""
         start, empty = self.options.start, Structure.empty(problem.candidates.names)
+        if start is None and self.engine.capabilities.milp:
+            listed = list_sets(problem.candidates, problem.linear)
+            climber = OrderClimber.climbed(listed.sets, self.options.random_state, budget)
+            if climber.cost < math.inf:
+                return problem.candidates.structure(listed.in_eta[climber.choice()])
         if start is None:
             return empty if problem.obeys(empty) else None
         if start.names != empty.names or not problem.obeys(start):
@@ -236,14 +255,24 @@ class _Search:
             )
         return start
 
-    def _current(self, session: Session, *, final: bool) -> tuple[LocalResult, dict[str, Any] | None]:
+    def _current(
+        self, session: Session, listing: Listing | None, *, final: bool
+    ) -> tuple[LocalResult, dict[str, Any] | None]:
         """Return the result, and the arrays of its proof, which is read after the bound that it proves."""
-        result = self._result(session, final=final)
+        result = self._result(session, listing, final=final)
         return result, None if self.proof is None else self.proof.arrays()
 
-    def _result(self, session: Session, *, final: bool) -> LocalResult:
+    def _result(self, session: Session, listing: Listing | None, *, final: bool) -> LocalResult:
         candidates = self.local.candidates
-        structure, objective, bound, trace = session.snapshot()
+        bound, rest = session.best_bound, session.pool.rest
+        if listing is not None:
+            listing.read()
+        structure, objective, _, trace = session.snapshot()
+        if bound is not None and objective is not None:
+            bound = max(bound, objective)
+        alternatives = None
+        if listing is not None and structure is not None and objective is not None:
+            alternatives = listing.claim(rest, structure, objective, bound, final=final)
         reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
         detail = session.products.outcome.detail if final and session.budget.stopped is None else ""
         return LocalResult(
@@ -263,6 +292,7 @@ class _Search:
             trace=tuple(trace),
             seed=self.options.random_state,
             nodes=session.node_count,
+            alternatives=alternatives,
         )
 
 
@@ -302,6 +332,7 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
         f"backend    {result.backend.version}",
         f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
         *number_lines(result.objective, result.bound, "" if result.bound is None else source),
+        *alternative_lines(result.alternatives),
         f"seconds    {result.seconds:.2f}",
     ]
     if result.structure is not None:

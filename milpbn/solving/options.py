@@ -7,17 +7,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
+from math import inf
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, cast
 
-from milpbn.claims.gap import Target
+from milpbn.claims.gap import Target, tolerance_of
 from milpbn.claims.result import Result
+from milpbn.engine.pool import Pool
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
-from milpbn.solving.declared import DeclaredOptions
+from milpbn.solving.declared import MOST_LISTED, DeclaredOptions
 from milpbn.util.options import declared
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
@@ -66,6 +68,9 @@ class Options(DeclaredOptions):
     n_best : int
         How many of the best structures to find, with a bound on all others (`Result.alternatives`). The run ends when
         they are proved, and the gaps at which to stop are those between the last of them and that bound.
+    within : float or None
+        Find all structures whose score is at most so many nats below the best one, but at most `n_best` of them, or
+        1000 if `n_best` is 1. Scores that differ by less than what counts as proved are not told apart.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
     parameters : str or None
@@ -145,6 +150,15 @@ class Options(DeclaredOptions):
         return Target(self.gap_rel, self.gap_abs, self.gap_se)
 
     @property
+    def most_listed(self) -> int:
+        """Number of structures in the list of the best ones, at most; 1 if no list is wanted."""
+        return MOST_LISTED if self.within is not None and self.n_best == 1 else self.n_best
+
+    def pool(self, error: float) -> Pool:
+        """Return the empty pool of a search for the best structures; `error` bounds the rounding error of a score."""
+        return Pool(self.most_listed, inf if self.within is None else self.within + tolerance_of(error))
+
+    @property
     def method(self) -> str:
         """How the found structure gets its parameters: `parameters`, or ``ml`` if these are None."""
         return "ml" if self.parameters is None else self.parameters
@@ -166,6 +180,8 @@ class LocalOptionKeywords(TypedDict, total=False):
     threads: int | None
     random_state: int
     start: Structure | None
+    n_best: int
+    within: float | None
     solver_options: Mapping[str, str] | None
     output: str | os.PathLike[str] | None
     trace: str | os.PathLike[str] | None
@@ -187,7 +203,6 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     root_only: bool
     reduce: bool
     merge: bool
-    n_best: int
     parameters: str | None
     checkpoint: str | os.PathLike[str] | None
     resume: bool

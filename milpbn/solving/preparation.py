@@ -93,7 +93,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         earlier.structure,
         threads=job.options.n_threads,
         proof=session.products.proof,
-        n_best=job.options.n_best,
+        pool=session.pool,
     )
     try:
         root.restore(tree.under("root."))
@@ -122,7 +122,7 @@ def _bound_root(job: Job, session: Session) -> None:
         reduce=options.reduce,
         threads=options.n_threads,
         proof=session.products.proof,
-        n_best=options.n_best,
+        pool=session.pool,
     )
     session.produce(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:

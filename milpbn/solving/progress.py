@@ -19,6 +19,7 @@ from milpbn.solving.options import Options
 from milpbn.solving.outlook import forecast
 from milpbn.util import stages
 from milpbn.util.options import listed
+from milpbn.util.plurals import counted
 from milpbn.util.printing import columns_of, padded
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
@@ -236,7 +237,12 @@ def alternative_lines(alternatives: Alternatives | None, among: str = "") -> lis
         said = f"proved: no other structure scores more than {show_number(alternatives.bound)}"
     else:
         said = f"not proved: other structures may score up to {show_number(alternatives.bound)}"
-    lines = [f"{f'best {alternatives.asked}':<11}{said}", *among_lines(among)]
+    label = f"best {alternatives.asked}"
+    if alternatives.within is not None:
+        label, count = "best", counted(len(best), "structure")
+        whole = len(best) < alternatives.asked
+        said = f"{count} within {alternatives.within:g} nats of the best one{'' if whole else ', the most'}; {said}"
+    lines = [f"{label:<11}{said}", *among_lines(among)]
     first = best[0].structure.to_mapping()
     for number, one in enumerate(best, start=1):
         own = one.structure.to_mapping()
@@ -251,7 +257,7 @@ def alternative_lines(alternatives: Alternatives | None, among: str = "") -> lis
         )
     for groups, of in (
         (alternatives.same_posteriors, "have the same posteriors"),
-        (alternatives.markov_equivalent, "are Markov equivalent: the same but for smoothing"),
+        (alternatives.markov_equivalent, "are Markov equivalent"),
     ):
         lines += [f"{'':11}{listed(map(str, group), 'and')} {of}" for group in groups]
     return lines

@@ -74,11 +74,11 @@ class Question:
                 "the two."
             )
 
-    def require_listable(self, n_best: int) -> None:
-        """Refuse a list of the K best structures where only a part of the problem is searched, with an InputError."""
-        if n_best > 1 and self.scope is not None:
+    def require_listable(self, most: int) -> None:
+        """Refuse a list of the best structures where only a part of the problem is searched, with an InputError."""
+        if most > 1 and self.scope is not None:
             option = "--subset (subset)" if self.subset is not None else "--screen (screen)"
             raise InputError(
-                f"The {n_best} best structures are those of the whole problem, and {option} searches a part of it; "
-                "leave out one of the two."
+                f"A list of the best structures (--n-best, --within) is of the whole problem, and {option} searches a "
+                "part of it; leave out one of the two."
             )

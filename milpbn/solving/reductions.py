@@ -78,7 +78,7 @@ class Statement:
 
         If the K best are listed, these are all class-free sets, and no arcs of features with one state.
         """
-        start, listed = options.start, options.n_best > 1
+        start, listed = options.start, options.most_listed > 1
         constraints = checked_constraints(question.constraints)
         score, asked = stated(dataset, question.score, constraints, listed=listed)
         if listed:

@@ -55,7 +55,7 @@ def run(job: Job) -> Result:
         earlier_seconds=0.0 if earlier is None else earlier.seconds,
         timed=options.time_limit is not None or not job.continues_root or options.root_only,
         target=options.target,
-        n_best=options.n_best,
+        pool=options.pool(job.problem.score_error),
     )
     proof = None
     if options.certificate is not None and job.engine.capabilities.local_only:
@@ -153,7 +153,8 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
     saved = None if earlier is None else earlier.tree
-    start = Start(structure, products.root, saved, job.dispatcher, products.multiplier_proof)
+    proof = products.multiplier_proof
+    start = Start(structure, products.root, saved, job.dispatcher, proof, session.pool)
     try:
         outcome = engine.run(products.reduced, start, settings, events)
     except UnfitError:

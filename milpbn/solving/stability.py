@@ -194,7 +194,7 @@ def bootstrapped(
     )
     runs = _Runs(empty, output, report)
     with interrupts.deferred():
-        if engine.capabilities.continues_root:
+        if engine.capabilities.own_bounds:
             # A limit of a few seconds must not be spent on compiling.
             compile_all(stopping=interrupts.requested)
         deque(run_cells([0], searches.run, runs), 0)

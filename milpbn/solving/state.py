@@ -15,6 +15,7 @@ from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, targe
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
+from milpbn.engine.pool import Pool
 from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
@@ -77,8 +78,9 @@ class Session:
         Whether stages before the engine end by the clock. If not, they end by themselves, and the run is deterministic.
     target : Target
         Stop at one of these gaps.
-    n_best : int
-        How many of the best structures are wanted. With more than one, the gap is that of the last of them.
+    pool : Pool or None
+        Receives the best structures; None stands for one structure. With more than one, the gap is that of the last of
+        them.
     """
 
     def __init__(
@@ -89,7 +91,7 @@ class Session:
         earlier_seconds: float = 0.0,
         timed: bool = True,
         target: Target = PROOF,
-        n_best: int = 1,
+        pool: Pool | None = None,
     ) -> None:
         self.products = Products(problem, problem)
         self.structure: Structure | None = None
@@ -113,7 +115,7 @@ class Session:
         self.target = target
         #: A structure, and the standard error of its score.
         self._spread: tuple[Structure, float | None] | None = None
-        self._n_best = n_best
+        self.pool = Pool(1) if pool is None else pool
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
         self.changed = threading.Event()
@@ -154,7 +156,9 @@ class Session:
         Raise SolverError if the structure breaks a constraint of the user, or if its score by the coefficients is not
         its score from the data.
         """
-        if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
+        if (
+            self.pool.size == 1
+        ):  # otherwise arcs that change nothing are forbidden, unless they were asked for
             structure = without_unused(self.problem, structure)
         value = self._by_coefficients(structure, source)
         with self._lock:
@@ -340,11 +344,10 @@ class Session:
         z, b, error = self.objective, self.best_bound, self.objective_error
         if z is None or b is None:
             return None
-        if self._n_best > 1:
-            root = self.products.root
-            if root is None or not root.pool.full:
+        if self.pool.size > 1:
+            if not self.pool.selective:
                 return None
-            z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
+            z, b = self.pool.cutoff, min(b, self.pool.others(self.pool.rest))
             error = max(error, self.problem.score_error)
         return z, b, error
 

@@ -55,7 +55,9 @@ class Choosing:
     def quiet(self, **changes: Any) -> Options:
         """Return the options of a search that writes no file and shows no progress, with other changes."""
         silent = replace(self.options, output=None, certificate=None, trace=None, log=None, verbose=False)
-        return replace(silent, n_best=1, checkpoint=None, resume=False, on_change=None, **changes)
+        return replace(
+            silent, n_best=1, within=None, checkpoint=None, resume=False, on_change=None, **changes
+        )
 
     def search(self, tally: Tally, options: Options, started: float) -> Result:
         """Search on all training rows with the setting of a tally; a time limit counts from `started`."""

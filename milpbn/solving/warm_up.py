@@ -51,7 +51,7 @@ class Kernels:
     """The kernels of one search, which other processes compile in the order of the stages.
 
     `bounds` and `branches` say whether the project's own bounds are computed, and whether one of its own tree searches
-    runs: the native one if there are margins, else branch and cut.
+    runs, if there are margins.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:
@@ -66,7 +66,8 @@ class Kernels:
                 unused.add("root")
             known = needed(problem.score.name, problem.score.max_parents, rows=rows)
             needs = {stage: jobs for stage, jobs in known.items() if stage not in unused}
-        elif branches and not numba.config.DISABLE_JIT:
+        elif problem.curve is None and not numba.config.DISABLE_JIT:
+            # MILP solvers get rows that these kernels find.
             needs = {"branching": for_parent_sets()}
         self._needs, self._stopping = needs, stopping
         absent = {stage: [] if id(jobs) in _LOADED else jobs for stage, jobs in needs.items()}

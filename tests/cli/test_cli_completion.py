@@ -31,8 +31,8 @@ CLASSES = ["bad", "good"]
 KINDS = {
     "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --gap-se "
     "--threads --workers --dask --seed "
-    "--n-best --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample --row "
-    "--seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs",
+    "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
+    "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
     "--also compare--against paper action dataname --separator --decimal --thousands --encoding",

@@ -63,6 +63,17 @@ def test_the_best_structure_is_proved_and_written(scores, tmp_path, backend, sou
     assert "status     optimal" in again.stdout
 
 
+def test_the_best_structures_are_listed(scores, tmp_path):
+    done = succeed("solve", scores, "--n-best", 3, "--output", tmp_path / "r.json", "-q")
+    claim = load(tmp_path / "r.json")["alternatives"]
+    assert [one["objective"] for one in claim["structures"]] == [-5.5, -6.5, -10.0]
+    says(done.stdout, "best 3     proved: no other structure scores more than -10.000000")
+    assert claim["optimal"]
+    assert run("info", tmp_path / "r.json").stdout.count("but ") == 2
+    whole = succeed("solve", scores, "--n-best", 100, "-q").stdout
+    assert "best 100   proved: there are " in whole
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -70,7 +81,8 @@ def test_the_best_structure_is_proved_and_written(scores, tmp_path, backend, sou
         (["--score", "sm", "--classifier", "c.json"], "--score, --classifier have no meaning"),
         (["--split", "train"], "--split has no meaning"),
         (["--backend", "native"], "no MILP solver 'native'"),
-        (["--n-best", "3"], "--n-best has no meaning"),
+        (["--n-best", "3", "--backend", "highs"], "comes with the backend branch-and-cut"),
+        (["--within", "1", "--certificate", "p.npz"], "for local scores has no certificate"),
     ],
 )
 def test_options_of_data_are_refused(scores, tmp_path, options, said):

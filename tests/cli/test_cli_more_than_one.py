@@ -34,6 +34,30 @@ def test_a_list_of_parts_of_the_problem_is_refused(table):
     assert "--subset" in refused("solve", table, "--n-best", 3, "--subset", 8).stderr
 
 
+def test_decomposable_scores_have_bounds_starts_and_stability(table, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "compile_all", lambda **_: 0)
+    result, score = tmp_path / "r.json", ["--score", "bdeu", "--parent-sets", "all"]
+    done = succeed("solve", table, *score, "--within", 6, "--threads", 1, "--output", result)
+    claim = load(result)["alternatives"]
+    says(
+        done.stdout,
+        f"best       {len(claim['structures'])} structures within 6 nats of the best one; proved: ",
+    )
+    assert "are Markov equivalent" in done.stdout
+    best, worse = load(result)["objective"], tmp_path / "worse.txt"
+    worse.write_text("class -> a\n")
+    own = succeed("score", worse, table, "--bound", result).stdout
+    says(
+        own,
+        f"best   {best:.6f} nats",
+        f"bound  {load(result)['bound']:.6f} nats  (the result says certified)",
+    )
+    again = succeed("solve", table, *score, "--start", worse, "--threads", 1, "-q").stdout
+    says(again, "status     optimal", f"incumbent  {best:.6f}")
+    done = succeed("stability", table, *score, "--samples", 3, "--n-jobs", 1)
+    says(done.stdout, "3 of 3 bootstrap samples searched, 3 proved; seed 0")
+
+
 def test_stability_shows_a_table_and_writes_a_file(table, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "compile_all", lambda **_: 0)
     path = tmp_path / "s.json"

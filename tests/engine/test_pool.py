@@ -29,6 +29,20 @@ def test_the_k_best_are_kept_once_each() -> None:
     assert pool.cutoff == 2.0
 
 
+def test_structures_far_from_the_best_one_are_left_out() -> None:
+    pool = Pool(3, reach=1.0)
+    for place, value in enumerate((1.0, 1.5, 3.0, 2.0, 2.5)):
+        pool.offer(choice(place, 4), value)
+    assert [value for _, value in pool.best()] == [3.0, 2.5, 2.0]
+    assert pool.cutoff == 2.0
+    pool.offer(choice(5, 4), 3.2)
+    assert [value for _, value in pool.best()] == [3.2, 3.0, 2.5]
+    assert pool.cutoff == 2.5
+    pool.offer(choice(6, 4), 4.3)
+    assert not pool.full
+    assert pool.cutoff == pool.others(-math.inf) == 3.3
+
+
 def test_the_bound_on_others_leaves_out_nodes_that_hold_a_listed_structure_only() -> None:
     pool = Pool(2)
     pool.offer(choice(0, 4), 5.0)

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from running import random_data
 
 import milpbn
 from milpbn.claims.local_result import LocalResult
@@ -13,38 +14,49 @@ from milpbn.milp.files.jkl_file import LocalScores, read_jkl
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.solving.engines.registry import get_engine
-from milpbn.solving.local_scores import export_local_scores, solve_local_scores
+from milpbn.solving.local_scores import describe, export_local_scores, solve_local_scores
+
+BACKENDS = ("highs", "cbc", "scip", "cpsat", "pulp:highs", "pulp:cbc")
 
 
-def best_by_enumeration(local: LocalScores) -> float:
+def ranked(local: LocalScores) -> list[float]:
+    """Return the scores of all structures, best first."""
     sets, offsets = local.candidates.sets, local.candidates.offsets
-    best = -math.inf
-    for choice in itertools.product(*(range(len(s)) for s in sets)):
-        if topological_order([s[k] for s, k in zip(sets, choice, strict=True)]) is not None:
-            best = max(best, math.fsum(local.scores[offsets[i] + k] for i, k in enumerate(choice)))
-    return best
+    found = [
+        math.fsum(local.scores[offsets[i] + k] for i, k in enumerate(choice))
+        for choice in itertools.product(*(range(len(s)) for s in sets))
+        if topological_order([s[k] for s, k in zip(sets, choice, strict=True)]) is not None
+    ]
+    return sorted(found, reverse=True)
 
 
 @pytest.mark.parametrize(
-    ("seed", "options"),
+    ("backend", "options"),
     [
-        (0, {"backend": "highs", "acyclicity": "order"}),
-        (1, {"backend": "highs"}),
-        (2, {"backend": "branch-and-cut"}),
-        (3, {}),
+        *((name, {"acyclicity": form}) for name in BACKENDS for form in ("order", "cluster")),
+        ("branch-and-cut", {}),
+        ("auto", {}),
     ],
 )
-def test_the_optimum_of_random_scores_is_that_of_enumeration(seed, options):
-    rng = np.random.default_rng(seed)
+def test_the_optimum_of_random_scores_is_that_of_enumeration(backend, options):
+    """Every backend gets block rows: the scores favour large parent sets, so that clusters alone leave a gap."""
+    try:
+        get_engine("highs" if backend == "auto" else backend).version()
+    except InputError as error:
+        pytest.skip(str(error))
+    rng = np.random.default_rng(sum(map(ord, f"{backend}{options}")))
     sets = []
     for i in range(5):
         others = [j for j in range(5) if j != i]
-        every = [s for size in range(3) for s in itertools.combinations(others, size)]
-        sets.append(((), *(every[k] for k in sorted(rng.choice(np.arange(1, len(every)), 5, replace=False)))))
-    local = LocalScores(Candidates(tuple("abcde"), tuple(sets)), rng.normal(-100, 20, 30))
-    found = solve_local_scores(local, **options)
+        every = [s for size in range(1, 4) for s in itertools.combinations(others, size)]
+        sets.append(((), *(every[k] for k in sorted(rng.choice(len(every), 5, replace=False)))))
+    sizes = [len(s) for own in sets for s in own]
+    local = LocalScores(
+        Candidates(tuple("abcde"), tuple(sets)), rng.normal(-100, 5, 30) + 5 * np.array(sizes)
+    )
+    found = solve_local_scores(local, backend=backend, **options)
     assert found.optimal
-    assert found.objective == pytest.approx(best_by_enumeration(local), abs=1e-9)
+    assert found.objective == pytest.approx(ranked(local)[0], abs=1e-9)
     assert found.bound == pytest.approx(found.objective, abs=1e-5)
 
 
@@ -75,9 +87,32 @@ def test_cyclic_scores_and_unknown_solvers_are_refused():
         solve_local_scores(local, backend="native")
 
 
-@pytest.mark.parametrize(
-    "backend", ["branch-and-cut", "highs", "cbc", "scip", "cpsat", "pulp:highs", "pulp:cbc"]
-)
+def test_all_structures_near_the_best_one_are_listed(tmp_path):
+    score = milpbn.Score(name="bdeu", parent_sets="all")
+    export_local_scores(random_data(1, n_features=3), score, path=tmp_path / "s.jkl")
+    found = solve_local_scores(tmp_path / "s.jkl", within=3.0)
+    claim = found.alternatives
+    assert claim is not None
+    assert claim.optimal
+    assert not claim.exhausted
+    assert claim.structures[0].objective == found.objective
+    scores = [one.objective for one in claim.structures]
+    assert scores == pytest.approx([z for z in ranked(read_jkl(tmp_path / "s.jkl")) if z >= scores[0] - 3.0])
+    assert claim.bound == pytest.approx(scores[0] - 3.0, abs=1e-5)
+    # Equivalent structures have the same BDeu score.
+    assert claim.markov_equivalent
+    for group in claim.markov_equivalent:
+        assert scores[group[0] - 1] == pytest.approx(scores[group[-1] - 1], abs=1e-9)
+    assert LocalResult.from_dict(found.to_dict()).alternatives == claim
+    said = f"best       {len(scores)} structures within 3 nats of the best one; proved: no other structure scores"
+    assert said in describe(found)
+    fewer = solve_local_scores(tmp_path / "s.jkl", within=3.0, n_best=2).alternatives
+    assert [one.objective for one in fewer.structures] == pytest.approx(scores[:2])
+    with pytest.raises(InputError, match="list of the best structures comes with the backend branch-and-cut"):
+        solve_local_scores(tmp_path / "s.jkl", within=3.0, backend="highs")
+
+
+@pytest.mark.parametrize("backend", ["branch-and-cut", *BACKENDS])
 @pytest.mark.parametrize("offset", [-1e6, -1e9, 1e7])
 def test_what_all_structures_share_hides_no_better_one(backend: str, offset: float) -> None:
     """The empty structure is within 1e-6 of the best one, relative to the scores."""
@@ -88,7 +123,7 @@ def test_what_all_structures_share_hides_no_better_one(backend: str, offset: flo
     sets = (((), (1,), (2, 3)), ((), (0,), (2,)), ((), (1,), (0, 3)), ((), (0, 1), (2,)))
     gains = np.array([0, 0.5, 0.75, 0, 0.5, 0.25, 0, 0.5, 0.5, 0, 0.75, 0.25])
     local = LocalScores(Candidates(tuple("abcd"), sets), gains + offset)
-    best = best_by_enumeration(LocalScores(local.candidates, gains))
+    best = ranked(LocalScores(local.candidates, gains))[0]
     # Every solver meets both forms of rows; which of them a number meets does not matter.
     acyclicity = "order" if offset == -1e9 and backend != "branch-and-cut" else "cluster"
     found = solve_local_scores(local, backend=backend, acyclicity=acyclicity, threads=2)

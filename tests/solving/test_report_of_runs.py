@@ -60,6 +60,31 @@ def test_all_structures_of_a_small_problem_are_listed() -> None:
 
 
 @pytest.mark.parametrize(
+    ("score", "within"),
+    [(SCORE, 1.5), (Score(name="cll"), 0.5), *((Score(name=n), 2.0) for n in ("bdeu", "mdl", "aic", "ll"))],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_all_structures_within_a_distance_are_listed(score: Score, within: float, tmp_path: Path) -> None:
+    data = random_data([7, 7], n_features=3, n_samples=40)
+    ranked = [value for value, _ in optimum(data, score, most=2000).ranked]
+    options = {"verbose": False, "threads": 1, "within": within}
+    result = milpbn.solve(data, score, output=tmp_path / "r.json", **options)
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.optimal
+    listed = [one.objective for one in claim.structures]
+    assert listed == pytest.approx(
+        [value for value in ranked if value >= ranked[0] - within - 1e-9], rel=1e-9
+    )
+    assert claim.bound == pytest.approx(max(listed[0] - within, ranked[len(listed)]), abs=1e-5)
+    assert Result.load(tmp_path / "r.json").alternatives == claim
+    ties = milpbn.solve(data, score, **{**options, "within": 0}).alternatives
+    assert len(ties.structures) == sum(value >= ranked[0] - 1e-6 for value in ranked)
+    few = milpbn.solve(data, score, n_best=2, **options).alternatives
+    assert [one.objective for one in few.structures] == pytest.approx(listed[:2])
+
+
+@pytest.mark.parametrize(
     "options", [{"root_only": True}, {"interrupted": lambda: True}], ids=lambda options: next(iter(options))
 )
 def test_a_search_that_is_stopped_keeps_the_list_so_far_with_a_bound(options) -> None:
@@ -107,10 +132,11 @@ def test_the_result_is_that_of_a_search_for_one(tmp_path: Path) -> None:
         ({"n_best": 0}, "between 1 and 1000, got 0"),
         ({"n_best": 1001}, "between 1 and 1000, got 1001"),
         ({"n_best": 2.5}, "n_best"),
-        ({"n_best": 3, "subset": 5}, r"3 best structures .* --subset"),
-        ({"n_best": 3, "screen": 2}, r"3 best structures .* --screen"),
-        ({"n_best": 3, "backend": "highs"}, "3 best structures come with the backend native"),
-        ({"n_best": 3, "score": "mdl"}, r"native, which maximises sm, sbm, cll; leave out --n-best"),
+        ({"within": -1}, "at least 0, got -1"),
+        ({"n_best": 3, "subset": 5}, r"best structures .* --subset"),
+        ({"within": 3, "screen": 2}, r"best structures .* --screen"),
+        ({"n_best": 3, "backend": "highs"}, "the backends native and branch-and-cut, not with highs"),
+        ({"within": 3, "score": "aicc"}, "leave out --n-best .* sm, sbm, cll, ll, mdl, aic, bdeu"),
     ],
 )
 def test_what_cannot_be_listed_is_refused(options, words: str) -> None:

@@ -176,17 +176,24 @@ def _listed(problem: ExactProblem, of: Json | None, place: Json) -> tuple[Any, .
         found.append(frozenset(number_of[family] for family in enumerate(structure)))
         scores.append(math.floor(low * ONE))
     need(len(set(found)) == len(found) <= of["asked"], "The list has a structure twice, or too many.")
-    if len(found) < of["asked"] or of["exhausted"]:
-        return set(found), -ONE * ONE
-    # What was left out must score less than the bound on all that is not listed, too.
-    return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
+    least = _cutoff(of)
+    # The claimed bound on all that is not listed is not below the cutoff.
+    return set(found), -ONE * ONE if least is None else min([*scores, math.floor(least * ONE)])
+
+
+def _cutoff(of: Json) -> Fraction | None:
+    """Return the score below which structures do not belong into the list; None if it takes every structure."""
+    scores, within = [one["objective"] for one in of["structures"]], of.get("within")
+    if of["exhausted"] or (len(scores) < of["asked"] and within is None):
+        return None
+    return number(scores[-1] if len(scores) == of["asked"] else scores[0] - within)
 
 
 def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem, limit: Fraction) -> None:
     """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""
     if of is None:
         return
-    last, bound = number(of["structures"][-1]["objective"]), of["bound"]
+    least, bound = _cutoff(of), of["bound"]
     need(bound is None or not of["exhausted"], "The list bounds structures that it says do not exist.")
     if of["exhausted"]:
         need(others == -math.inf, "There are structures that the list of all does not have.")
@@ -194,11 +201,9 @@ def _check_others(of: Json | None, others: Fraction | float, problem: ExactProbl
         most = number(bound)
         proved = others <= most or problem.bound_without_search() <= most
         need(proved, "The claimed bound on the structures that are not listed is not proved.")
-        # Structures that score less than the last one were left out of the tree.
-        fits = len(of["structures"]) < of["asked"] or last <= most
-        need(fits, "The bound on other structures is below the list.")
-    whole = len(of["structures"]) == of["asked"] and bound is not None
-    optimal = whole and number(bound) - last <= limit
+        # Structures that score less than the cutoff were left out of the tree.
+        need(least is None or least <= most, "The bound on other structures is below the list.")
+    optimal = least is not None and bound is not None and number(bound) - least <= limit
     need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")
 
 

@@ -79,9 +79,9 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
     bound = claim.bound
     if bound is None:
         bound = -math.inf if claim.exhausted else math.inf
-    # Without a full list, or with one that holds all structures, nothing may be left out.
-    leaves_out = claim.cutoff is not None and not claim.exhausted
-    return Listed(choices, cutoff if leaves_out else BELOW_ALL, bound)
+    # Nothing may be left out if the list takes every structure, or holds all.
+    least = None if claim.exhausted else claim.cutoff
+    return Listed(choices, BELOW_ALL if least is None else min(cutoff, least), bound)
 
 
 def _check_optimal(result: Result, claim: Alternatives, error: float) -> None:

@@ -28,6 +28,8 @@ LEAST_GAIN = 1e-9
 ACCEPTED = 0.002
 #: At most this many variables are moved by a perturbation.
 KICK = 5
+#: Perturbations before the first linear program; problems of more variables than the second number get fewer.
+FIRST_PERTURBATIONS, USUAL = 4000, 40
 #: Perturbations between two looks at the budget.
 AT_ONCE = 20
 
@@ -281,6 +283,14 @@ class OrderClimber:
         self._current = np.arange(sets.n_variables)
         self._cost = np.inf
         self.order, self.cost = self._current.copy(), np.inf
+
+    @classmethod
+    def climbed(cls, sets: ParentSets, seed: int, budget: Budget) -> OrderClimber:
+        """Return what has climbed from a greedy order and its perturbations."""
+        climber = cls(sets, seed)
+        climber.start(greedy_order(sets, np.ones(sets.n_sets)))
+        climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
+        return climber
 
     def start(self, order: NDArray[np.int64]) -> bool:
         """Climb from an order; return whether the best one became better."""

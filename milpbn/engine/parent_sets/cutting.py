@@ -41,8 +41,8 @@ OLD = 8
 MOST_CLUSTERS, MOST_POOLED = 60, 60
 #: Most rows of the pool.
 POOL = 20_000
-#: Perturbations at the beginning, and after a better structure was found from a fractional point.
-FIRST_PERTURBATIONS, PERTURBATIONS = 4000, 400
+#: Perturbations after a better structure was found from a fractional point.
+PERTURBATIONS = 400
 
 NO_RULES = Rules()
 
@@ -82,9 +82,10 @@ class Cutting:
     limits : list of Row
         Limits of children.
     found : callable
-        Called with the parent sets of a better structure, int64 of shape (V,); returns whether it may be one.
+        Called with the parent sets of a structure, int64 of shape (V,). Returns the cost that structures of use do not
+        exceed, inf if it is not known, or None if the structure is not allowed.
     margin : float
-        A parent set is fixed if every structure with it costs more than the best one by this, in nats; inf for never.
+        A parent set is fixed if every structure with it costs more than `cost` by this, in nats; inf for never.
     budget : Budget
         Asked between rounds.
     seed : int
@@ -93,15 +94,19 @@ class Cutting:
         Gets all steps of the root if a certificate is wanted.
     rules : Rules
         The rules on paths (`milpbn.engine.parent_sets.paths`).
+    several : bool
+        Whether several best structures are wanted, so that `found` is told of worse ones than the best, too.
 
     Attributes
     ----------
     allowed : bool array, shape (P,)
         The parent sets that are not fixed to 0.
-    cost, best : float, int64 array of shape (V,) or None
-        Cost and parent sets of the best structure known; inf and None if there is none.
+    cost : float
+        Structures that cost more are of no use: the cost of the best structure known, or of the last one of a list.
+    best, best_cost : int64 array of shape (V,) or None, float
+        Parent sets and cost of the best structure known; None and inf if there is none.
     bound : float
-        Every structure costs at least this, in nats, or is no better than the best one known.
+        Every structure costs at least this, in nats, or is of no use.
     """
 
     def __init__(
@@ -109,19 +114,20 @@ class Cutting:
         sets: ParentSets,
         climber: OrderClimber,
         limits: list[Row],
-        found: Callable[[NDArray[np.int64]], bool],
+        found: Callable[[NDArray[np.int64]], float | None],
         margin: float,
         budget: Budget,
         seed: int = 0,
         proof: MultiplierProof | None = None,
         *,
         rules: Rules = NO_RULES,
+        several: bool = False,
     ) -> None:
         self.sets, self.climber, self.budget, self.proof = sets, climber, budget, proof
         self._found, self._limits, self.margin, self.rules = found, limits, margin, rules
-        self._seed, self.rng = seed, np.random.default_rng(seed)
+        self._seed, self.rng, self.several = seed, np.random.default_rng(seed), several
         self.allowed = np.ones(sets.n_sets, dtype=bool)
-        self.bound, self.cost = 0.0, math.inf
+        self.bound, self.cost, self.best_cost = 0.0, math.inf, math.inf
         self.best: NDArray[np.int64] | None = None
         self.relaxation = RestrictedProgram(sets)
         self.pool = RowPool(sets.n_variables)
@@ -136,11 +142,21 @@ class Cutting:
             self._start(*first)
         return first is not None
 
-    def offer(self, choice: NDArray[np.int64]) -> None:
-        """Take the parent sets of an acyclic structure, if they are better than the best ones."""
+    def offer(self, choice: NDArray[np.int64]) -> bool:
+        """Take the parent sets of an acyclic structure, if they are better than the best ones or several are wanted.
+
+        Return whether the structure is allowed, as far as that was asked.
+        """
         cost = float(self.sets.costs[choice].sum())
-        if cost < self.cost - LEAST_GAIN and self._found(choice):
-            self.cost, self.best = cost, choice
+        if not self.several and cost >= self.cost - LEAST_GAIN:
+            return True
+        most = self._found(choice)
+        if most is None:
+            return False
+        self.cost = min(self.cost, most)
+        if cost < self.best_cost:
+            self.best_cost, self.best = cost, choice
+        return True
 
     def _start(self, clusters: list[Row], multipliers: NDArray[np.float64]) -> None:
         """Make the first linear program from the clusters of the dual ascent and the cheapest parent sets."""
@@ -168,11 +184,11 @@ class Cutting:
         return priced
 
     def useless(self, priced: Priced) -> NDArray[np.bool_]:
-        """Return which parent sets are in no structure that is better than the best one, bool array, shape (P,)."""
+        """Return which parent sets are in no structure that is of use, bool array, shape (P,)."""
         return priced.with_set > self.cost + self.margin
 
     def fix(self, priced: Priced) -> None:
-        """Fix the parent sets to 0 that no better structure has."""
+        """Fix the parent sets to 0 that no structure of use has."""
         gone = self.useless(priced)
         if self.best is not None:
             gone[self.best] = False

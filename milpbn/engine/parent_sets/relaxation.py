@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from milpbn.certificate.multiplier_proof import MultiplierProof, ProofStep
 from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.clusters import Support, support_of
-from milpbn.engine.parent_sets.rows import PackedRows, Row, cheaper_sides, entries, lagrangian, pack
+from milpbn.engine.parent_sets.rows import PackedRows, Row, entries, lagrangian, matrix_of, pack
 from milpbn.engine.parent_sets.sets import ParentSets
 
 #: Rows are packed anew if so many terms of blocks are kept.
@@ -129,17 +129,20 @@ class RestrictedProgram:
     def add_rows(self, new: Iterable[Row]) -> int:
         """Add the rows that are not there yet; return their number."""
         rows = [row for row in dict.fromkeys(new) if row not in self.present]
-        k, n = len(rows), len(self.columns)
+        k = len(rows)
         if not k:
             return 0
         packed = pack(rows, self.sets.n_variables)
-        side = cheaper_sides(self.sets, self.columns, packed)
-        place, value = np.empty(k * n + 1, dtype=np.int32), np.empty(k * n + 1)
-        starts = np.zeros(k, dtype=np.int32)
-        count = entries(self.sets, self.columns, packed, side, True, place, value, starts)
-        right = packed.right - np.bitwise_count(side).sum(axis=1)
-        places = place[:count] + np.int32(self.sets.n_variables)
-        self.solver.addRows(k, np.full(k, -np.inf), right, count, starts, places, value[:count])
+        places, values, starts, right, side = matrix_of(self.sets, self.columns, packed)
+        # Without a parent set, a variable adds 0 to a row, like a set outside it: so every program has a solution.
+        bits = np.unpackbits(side.view(np.uint8), axis=1, bitorder="little")[:, : self.sets.n_variables]
+        row, member = np.nonzero(bits)
+        places = np.insert(places + np.int32(self.sets.n_variables), starts[row], member)
+        values = np.insert(values, starts[row], -1.0)
+        starts += np.cumsum(np.bincount(row + 1, minlength=k + 1)[:k]).astype(np.int32)
+        self.solver.addRows(
+            k, np.full(k, -np.inf), right, len(places), starts, places.astype(np.int32), values
+        )
         self.rows += rows
         self.present.update(rows)
         self.packed = self.packed.followed_by(packed)

@@ -324,6 +324,26 @@ def activities(sets, used, shares, rows):  # type: ignore[no-untyped-def]
     return out
 
 
+class RowMatrix(NamedTuple):
+    """Rows of a linear program: places and values of the entries, where each row begins, right-hand sides, sides."""
+
+    places: NDArray[np.int32]
+    values: NDArray[np.float64]
+    starts: NDArray[np.int32]
+    right: NDArray[np.float64]
+    side: NDArray[np.uint64]
+
+
+def matrix_of(sets: ParentSets, columns: NDArray[np.int64], rows: PackedRows) -> RowMatrix:
+    """Return rows over the parent sets `columns`; `cheaper_sides` says which terms they have."""
+    side, size = cheaper_sides(sets, columns, rows), len(rows.kind) * len(columns) + 1
+    place, value = np.empty(size, dtype=np.int32), np.empty(size)
+    starts = np.zeros(len(rows.kind), dtype=np.int32)
+    count = entries(sets, columns, rows, side, True, place, value, starts)
+    right = rows.right - np.bitwise_count(side).sum(axis=1)
+    return RowMatrix(place[:count], value[:count], starts, right, side)
+
+
 def cheaper_sides(sets: ParentSets, columns: NDArray[np.int64], rows: PackedRows) -> NDArray[np.uint64]:
     """Return for each cluster the members more than half of whose columns meet it (`entries`), uint64, shape (R, W).
 

@@ -3,6 +3,9 @@
 A branching decision is an arc that is in a structure or not, or the order of two variables. Candidates are compared by
 a few simplex iterations in both children (strong branching). The search dives into the child with the smaller bound,
 and goes on with the node of the smallest bound when a dive ends.
+
+If several best structures are wanted, a node in which one was found at the optimum of its linear program has others,
+too. Its children are those that differ from it first in one variable, by an order of the variables (Lawler 1972).
 """
 
 from __future__ import annotations
@@ -56,6 +59,8 @@ class SearchNode:
         The basis of the parent's linear program, its rows and its columns.
     number, step : int, ProofStep or None
         If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
+    found : int64 array, shape (V,), or None
+        The parent sets of a structure in it that was offered, without which it is searched on.
     """
 
     bound: float
@@ -65,6 +70,7 @@ class SearchNode:
     basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
     number: int = 0
     step: ProofStep | None = field(default=None, repr=False)
+    found: NDArray[np.int64] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -88,9 +94,9 @@ class Search:
     cutting : Cutting
         The root after its rounds.
     tolerance : callable
-        A node is pruned if its bound is below the best cost by at most what it returns, in nats.
+        A node is pruned if its bound is below the cost of use (`Cutting.cost`) by at most what it returns, in nats.
     told : callable
-        Called with the bound and the number of nodes after each node.
+        Called with the bound on all structures that were not found, and the number of nodes, after each node.
 
     Attributes
     ----------
@@ -114,10 +120,10 @@ class Search:
 
     @property
     def bound(self) -> float:
-        """A lower bound on all costs below that of the best structure."""
+        """A lower bound on the costs of all structures that were not found, and are of use."""
         bounds = [node.bound for node in (self._current,) if node is not None]
         bounds += [self._open[0][0]] if self._open else []
-        return min([self.cutting.cost, self._left, *bounds])
+        return min([self._left, *bounds])
 
     def run(self) -> None:
         """Search until no node is open, or until the budget is used up."""
@@ -216,6 +222,9 @@ class Search:
                 if not rows:
                     cutting.offer(point.used)
                     cutting.improve(point)
+                    if cutting.several:
+                        node.found, node.allowed = point.used, np.packbits(allowed)
+                        return True
                 elif relaxation.add_rows(rows):
                     cutting.pool.add(rows)
                     continue
@@ -282,12 +291,16 @@ class Search:
 
     def _branch(self, node: SearchNode) -> SearchNode | None:
         """Branch on the best candidate; store one child, and return the other one to go on with."""
+        if node.found is not None:
+            return self._without(node, node.found)
         relaxation, cutting = self.relaxation, self.cutting
-        relaxation.allow(self._allowed(node))
-        single = np.count_nonzero(self._allowed(node)) == self.sets.n_variables
-        if single and cutting.rules.on_paths:  # the only structure may break them
-            cutting.offer(np.flatnonzero(self._allowed(node)))
+        only = np.flatnonzero(self._allowed(node))
+        if len(only) == self.sets.n_variables:
+            # If it is not allowed, nothing is left; and nothing of a list once it was offered.
+            if cutting.offer(only) and not cutting.several:
+                self._left = min(self._left, float(self.sets.costs[only].sum()))
             return None
+        relaxation.allow(self._allowed(node))
         if not relaxation.solve():
             self._left = min(self._left, node.bound)
             return None
@@ -319,9 +332,37 @@ class Search:
         children = sorted(best[1], key=lambda child: child[0])
         for _, other in children[1:]:
             other.basis = basis
-            self._count += 1
-            heapq.heappush(self._open, (other.bound, self._count, other))
+            self._store(other)
         return children[0][1] if children else None
+
+    def _without(self, node: SearchNode, found: NDArray[np.int64]) -> SearchNode | None:
+        """Store the children of a node that hold its structures but one, and return the one with the smallest bound.
+
+        Variables come in the order of the smallest bound with another parent set, the largest first: so the children
+        with small bounds have most variables fixed.
+        """
+        sets, relaxation = self.sets, self.relaxation
+        rest, least = self._allowed(node), np.full(sets.n_variables, np.inf)
+        others = rest.copy()
+        others[found] = False
+        np.minimum.at(least, sets.child[others], relaxation.price(rest).with_set[others])
+        basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
+        children: list[SearchNode] = []
+        for i in np.argsort(-least, kind="stable").tolist():
+            allowed, before, bound = rest.copy(), node.before.copy(), max(node.bound, float(least[i]))
+            allowed[found[i]] = False
+            if bound < np.inf and not self._pruned(bound) and propagate(sets, allowed, before):
+                children.append(SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis))
+            rest[sets.offsets[i] : sets.offsets[i + 1]] = False
+            rest[found[i]] = True
+        children.sort(key=lambda child: child.bound)
+        for other in children[1:]:
+            self._store(other)
+        return children[0] if children else None
+
+    def _store(self, node: SearchNode) -> None:
+        self._count += 1
+        heapq.heappush(self._open, (node.bound, self._count, node))
 
     def _probe(self, child: SearchNode, basis: Any, start: float, gap: float) -> float:
         """Take some simplex iterations in a child, note its bound, and return how much its optimum grows at least."""

@@ -76,19 +76,24 @@ def list_sets(candidates: Candidates, terms: NDArray[np.float64], *, dominated: 
     Without `dominated` ones: a parent set with a subset among the candidates whose term is no smaller is in no better
     structure, because a structure stays acyclic, and obeys limits of children, if arcs are removed.
     """
-    n, offsets = candidates.n_variables, candidates.offsets
-    masks = np.zeros((candidates.n_sets, -(-n // WORD)), dtype=np.uint64)
-    parent, _, place = candidates.arcs
-    np.bitwise_or.at(masks, (place, parent // WORD), ONE << (parent % WORD).astype(np.uint64))
+    offsets, masks = candidates.offsets, masks_of(candidates)
     largest = np.maximum.reduceat(terms, offsets[:-1])
     costs = np.repeat(largest, np.diff(offsets)) - terms
-    sizes = np.bincount(place, minlength=candidates.n_sets)
+    sizes = np.bitwise_count(masks).sum(axis=1)
     index = np.lexsort((sizes, costs, candidates.variable))
     sets = ParentSets(offsets, candidates.variable[index], masks[index], costs[index])
     if not dominated:
         kept = undominated(sets.offsets, sets.masks)
         index, sets = index[kept], selected(sets, kept)
     return ListedSets(sets, index, math.fsum(largest))
+
+
+def masks_of(candidates: Candidates) -> NDArray[np.uint64]:
+    """Return the members of all candidate sets as bits, shape (P, W)."""
+    masks = np.zeros((candidates.n_sets, -(-candidates.n_variables // WORD)), dtype=np.uint64)
+    parent, _, place = candidates.arcs
+    np.bitwise_or.at(masks, (place, parent // WORD), ONE << (parent % WORD).astype(np.uint64))
+    return masks
 
 
 def selected(sets: ParentSets, kept: NDArray[np.bool_]) -> ParentSets:

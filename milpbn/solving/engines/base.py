@@ -5,10 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import Events
+from milpbn.engine.pool import Pool
 from milpbn.engine.root import Root
 from milpbn.engine.tree.dispatch import Dispatcher
 from milpbn.network.structure import Structure
@@ -28,7 +29,8 @@ class Start:
 
     The problem may lack parent sets of the structure. The root has the whole problem with its fixed parent sets. The
     engine goes on from a `saved` state (`Capabilities.resumes`). The dispatcher is what `Engine.dispatcher` gave. If a
-    certificate is wanted, an engine that does not continue from the root records in `proof`.
+    certificate is wanted, an engine that does not continue from the root records in `proof`. An engine that lists the
+    best structures fills the pool, which the root, if there is one, has too.
     """
 
     structure: Structure | None = None
@@ -36,6 +38,7 @@ class Start:
     saved: SavedArrays | None = None
     dispatcher: Dispatcher | None = None
     proof: MultiplierProof | None = None
+    pool: Pool = field(default_factory=lambda: Pool(1))
 
 
 class Engine(ABC):

@@ -7,10 +7,9 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import Events
-from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
-from milpbn.engine.parent_sets.cutting import FIRST_PERTURBATIONS, Cutting
+from milpbn.engine.parent_sets.climbing import OrderClimber
+from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import ListedSets, list_sets, mask_of
@@ -24,8 +23,8 @@ from milpbn.solving.engines.base import CERTIFICATE_FULL, Engine, Start
 from milpbn.util import stages
 from milpbn.version import __version__
 
-#: Problems of more variables get fewer perturbations before the first linear program.
-USUAL = 40
+#: With several best structures, the neighbours of so many of the list are offered with every structure found.
+EXPLORED = 10
 
 
 class BranchAndCutEngine(Engine):
@@ -33,7 +32,9 @@ class BranchAndCutEngine(Engine):
 
     name = "branch-and-cut"
     source = "branch and cut"
-    capabilities = Capabilities(local_only=True, certificate=True, milp=False, own_bounds=True, threads=False)
+    capabilities = Capabilities(
+        local_only=True, n_best=True, certificate=True, milp=False, own_bounds=True, threads=False
+    )
 
     def version(self) -> str:
         """Return the project's own version."""
@@ -42,63 +43,70 @@ class BranchAndCutEngine(Engine):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a sum of local terms; see `Engine.run`."""
         stages.enter("branch and cut")
-        run = _Maximisation(problem, settings, events, start.proof)
+        run = _Maximisation(problem, start, settings, events)
         return run.search(start.structure)
 
 
 class _Maximisation:
     """One search: costs of the parent sets on one side, scores and structures on the other."""
 
-    def __init__(
-        self, problem: Problem, settings: Settings, events: Events, proof: MultiplierProof | None
-    ) -> None:
-        self.problem, self.settings, self.events, self.proof = problem, settings, events, proof
+    def __init__(self, problem: Problem, start: Start, settings: Settings, events: Events) -> None:
+        self.problem, self.settings, self.events = problem, settings, events
+        self.pool, self.proof = start.pool, start.proof
         self._cutting: Cutting | None = None
+        # The second best structure may have a parent set with a better subset, and a path may need the arcs.
         self.listed: ListedSets = list_sets(
             problem.candidates,
             problem.linear + CAREFUL * problem.linear_error,
-            dominated=bool(problem.rules.ancestors),  # a path may need the arcs
+            dominated=self.pool.size > 1 or bool(problem.rules.ancestors),
         )
-        if proof is not None:
-            proof.begin(problem.candidates, self.listed.in_eta)
+        if self.proof is not None:
+            self.proof.begin(problem.candidates, self.listed.in_eta)
 
     def search(self, known: Structure | None) -> Outcome:
         """Search from a structure or without one."""
         problem, events, settings = self.problem, self.events, self.settings
         sets, budget = self.listed.sets, events.budget
-        climber = OrderClimber(sets, settings.seed)
-        climber.start(greedy_order(sets, np.ones(sets.n_sets)))
         self._tell(0.0)
-        climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
+        climber = OrderClimber.climbed(sets, settings.seed, budget)
         margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
         limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
+        proof, several = self.proof, self.pool.size > 1
         cutting = Cutting(
-            sets, climber, limits, self._found, margin, budget, settings.seed, self.proof, rules=problem.rules
+            *(sets, climber, limits, self._found, margin, budget, settings.seed, proof),
+            rules=problem.rules,
+            several=several,
         )
         self._cutting = cutting
         if known is not None:
             cutting.offer(self._choice(known))
         if not cutting.begin():
+            self.pool.rest = -math.inf
             return Outcome(infeasible=True)
+
+        def tell(cost: float, nodes: int | None = None) -> None:
+            self._tell(min(cost, cutting.best_cost), nodes)
+            self.pool.rest = self._score(cost)
 
         def proved() -> bool:
             return cutting.bound >= cutting.cost - self._tolerance(cutting)
 
-        cutting.run(lambda: self._tell(cutting.bound), proved)
-        self._tell(cutting.bound)
+        cutting.run(lambda: tell(cutting.bound), proved)
+        tell(cutting.bound)
         if proved():
             return Outcome(finished=True)
         if budget.over():
             return Outcome()
-        search = Search(cutting, lambda: self._tolerance(cutting), self._tell)
+        search = Search(cutting, lambda: self._tolerance(cutting), tell)
         search.run()
         if not search.finished:
-            full = self.proof is not None and self.proof.full
+            full = proof is not None and proof.full
             return Outcome(limit="memory", detail=CERTIFICATE_FULL) if full else Outcome()
-        return Outcome(finished=cutting.best is not None, infeasible=search.bound == math.inf)
+        found = cutting.best is not None
+        return Outcome(finished=found, infeasible=not found and search.bound == math.inf)
 
     def _tolerance(self, cutting: Cutting) -> float:
-        """Return by how much a bound may be below the best cost and still prove it, in nats."""
+        """Return by how much the bound of a pruned node may be below the cost of use, in nats."""
         score = self.listed.best - cutting.cost
         if not np.isfinite(score):
             return 0.0
@@ -109,18 +117,30 @@ class _Maximisation:
         if nodes is not None:
             self.events.nodes(nodes)
         if np.isfinite(cost):
-            best = self.listed.best
-            self.events.bound(best - cost + 4 * EPS * (abs(best) + cost))
+            self.events.bound(self._score(cost))
 
-    def _found(self, choice: NDArray[np.int64]) -> bool:
-        """Offer the structure of some parent sets if it obeys the rules; return whether it does."""
-        candidates = self.problem.candidates
-        structure = candidates.structure(self.listed.in_eta[choice])
-        if not self.problem.obeys(structure):
+    def _score(self, cost: float) -> float:
+        """Return the score of a cost, rounded up; -inf for an infinite cost."""
+        best = self.listed.best
+        return best - cost + 4 * EPS * (abs(best) + cost) if np.isfinite(cost) else -math.inf
+
+    def _found(self, choice: NDArray[np.int64]) -> float | None:
+        """Offer the structure of some parent sets if it obeys the rules; see `Cutting`."""
+        problem, pool, in_eta = self.problem, self.pool, self.listed.in_eta[choice]
+        structure = problem.candidates.structure(in_eta)
+        if not problem.obeys(structure):
             self._offer_near(structure)
-            return False
+            return None
+        pool.offer(in_eta, self._value(in_eta))
         self.events.offer(structure)
-        return True
+        if pool.size > 1:
+            pool.explore(problem, self._value, EXPLORED, self.events.budget, parallel=False)
+            self.events.offer(problem.candidates.structure(pool.best()[0][0]))
+        return self.listed.best - pool.cutoff if pool.selective else math.inf
+
+    def _value(self, in_eta: NDArray[np.int64]) -> float:
+        """Return the score of a structure by the coefficients."""
+        return math.fsum(self.problem.linear[in_eta])
 
     def _offer_near(self, structure: Structure) -> None:
         """Offer a structure that obeys the rules on paths in place of one that does not."""

@@ -113,10 +113,11 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             f"out, or name a MILP solver, for instance --backend {DEFAULT_SOLVER}.",
         ),
         (
-            options.n_best > 1,
+            options.most_listed > 1,
             can.n_best,
-            f"The {options.n_best} best structures come with the backend {NativeEngine.name}, which maximises "
-            f"{', '.join(NativeEngine.capabilities.scores)}; leave out --n-best (n_best), or choose these.",
+            f"A list of the best structures comes with the backends {' and '.join(OWN)}, not with {name}, and not with "
+            "every score; leave out --n-best (n_best) and --within (within), or choose --backend auto and one of the "
+            f"scores {', '.join(n for own in OWN.values() for n in own.capabilities.scores)}.",
         ),
         (
             options.checkpoint is not None,
@@ -143,10 +144,10 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             "(certificate).",
         ),
         (
-            options.certificate is not None and options.n_best > 1,
+            options.certificate is not None and options.most_listed > 1,
             can.continues_root,
-            f"A certificate of the {options.n_best} best structures comes with the backend {NativeEngine.name}, not "
-            f"with {name}; leave out --certificate (certificate) or --n-best (n_best).",
+            f"A certificate of a list of the best structures comes with the backend {NativeEngine.name}, not with "
+            f"{name}; leave out --certificate (certificate), or --n-best (n_best) and --within (within).",
         ),
         (
             options.certificate is not None,

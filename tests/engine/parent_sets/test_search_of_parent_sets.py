@@ -8,6 +8,8 @@ import pytest
 
 from milpbn.engine.events import EventLog
 from milpbn.engine.parent_sets import cutting, search
+from milpbn.engine.parent_sets.separation import Separation
+from milpbn.engine.pool import Pool
 from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
@@ -44,15 +46,20 @@ def drawn(seed, *, n_extra=0):
 
 
 def enumerated(problem):
-    """Return the best score of all structures, None if there is none."""
-    candidates, best = problem.candidates, None
-    offsets = candidates.offsets
-    for choice in itertools.product(*(range(a, b) for a, b in itertools.pairwise(offsets))):
-        parents = [candidates.flat[p] for p in choice]
-        if problem.rules.over_limit(parents) is None and topological_order(parents) is not None:
-            score = float(problem.linear[list(choice)].sum())
-            best = score if best is None or score > best else best
-    return best
+    """Return the scores and choices of parent sets of all structures, best first."""
+    candidates, n = problem.candidates, problem.candidates.n_variables
+    ranges = [np.arange(a, b) for a, b in itertools.pairwise(candidates.offsets)]
+    choices = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1).reshape(-1, n)
+    parents = np.array([sum(1 << j for j in s) for s in candidates.flat])[choices]
+    placed = np.zeros(len(choices), dtype=np.int64)
+    for i in [*range(n)] * n:  # a variable is placed once its parents are
+        placed |= ((parents[:, i] & ~placed) == 0).astype(np.int64) << i
+    allowed = placed == (1 << n) - 1
+    for j, limit in problem.rules.max_children.items():
+        allowed &= (parents >> j & 1).sum(axis=1) <= limit
+    choices = choices[allowed]
+    scores = problem.linear[choices].sum(axis=1)
+    return [(float(scores[k]), tuple(choices[k].tolist())) for k in np.argsort(-scores, kind="stable")]
 
 
 def solved(problem, **settings):
@@ -68,12 +75,13 @@ def solved(problem, **settings):
 
 def check(problem, **settings):
     """Assert that the search finds what the enumeration does, and proves it."""
-    expected = enumerated(problem)
+    every = enumerated(problem)
     found, bound, outcome = solved(problem, **settings)
-    if expected is None:
+    if not every:
         assert found is None
         assert outcome.infeasible
         return
+    expected = every[0][0]
     assert not outcome.infeasible
     assert outcome.finished
     assert found == pytest.approx(expected, abs=1e-9)
@@ -87,13 +95,53 @@ def test_the_optimum_is_that_of_the_enumeration(seed):
 
 @pytest.mark.parametrize("seed", range(60, 120))
 def test_the_tree_proves_what_the_root_leaves_open(seed, monkeypatch):
+    weaken(monkeypatch, seed)
+    check(drawn(seed), reduce=seed % 2 == 0)
+
+
+def weaken(monkeypatch, seed):
+    """Have the root do little, so that the tree proves."""
     monkeypatch.setattr(cutting, "ROUNDS", 0)
     monkeypatch.setattr(cutting, "FIRST_SETS", 1 + seed % 2)
     monkeypatch.setattr(search, "BLOCKS", 0)
     if seed % 3 == 0:
         monkeypatch.setattr(search, "ROUNDS", 0)
         monkeypatch.setattr(search, "WORTHWHILE", 10.0)
-    check(drawn(seed), reduce=seed % 2 == 0)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [*((seed,) for seed in range(200, 230)), pytest.param(range(1000, 11000), marks=pytest.mark.slow)],
+)
+def test_the_list_of_the_best_is_that_of_the_enumeration(seeds, monkeypatch):
+    for seed in seeds:
+        with monkeypatch.context() as patch:
+            if seed % 2:
+                weaken(patch, seed)
+            check_list(seed)
+
+
+def check_list(seed):
+    """Assert that a random problem's list has the best structures, and its bound holds for all others."""
+    problem, rng = drawn(seed), np.random.default_rng(seed)
+    every = enumerated(problem)
+    pool = Pool(int(rng.choice([2, 3, 5, 20, 100])), float(rng.choice([np.inf, 0, 1, 30])) + 1e-6)
+    outcome = BranchAndCutEngine().run(problem, Start(pool=pool), Settings(reduce=seed % 3 > 0), EventLog())
+    if not every:
+        assert outcome.infeasible
+        return
+    assert outcome.finished
+    listed = {tuple(choice.tolist()): score for choice, score in pool.best()}
+    expected = [score for score, _ in every if score >= every[0][0] - pool.reach][: pool.size]
+    # Which of the structures of equal scores are listed is open.
+    assert list(listed.values()) == pytest.approx(expected, abs=1e-6)
+    scores = {choice: score for score, choice in every}
+    assert all(score == pytest.approx(scores[choice]) for choice, score in listed.items())
+    others = max((score for score, choice in every if choice not in listed), default=-np.inf)
+    bound = pool.others(pool.rest)
+    assert bound >= others - 1e-12 * abs(others)
+    assert bound == -np.inf or bound <= pool.cutoff + 1e-6
+    assert (bound == -np.inf) == (len(listed) == len(every) and not pool.selective)
 
 
 @pytest.mark.parametrize("seed", range(120, 126))
@@ -102,9 +150,25 @@ def test_more_than_64_variables(seed):
     few = enumerated(problem)
     many = drawn(seed, n_extra=70)
     found, bound, outcome = solved(many)
-    if few is None:
+    if not few:
         assert outcome.infeasible
     else:
         assert outcome.finished
-        assert found == pytest.approx(few - 70 * 1.5)
+        assert found == pytest.approx(few[0][0] - 70 * 1.5)
         assert found <= bound <= found + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(300, 306))
+def test_rows_for_a_milp_hold_for_all_structures(seed):
+    problem, rng = drawn(seed), np.random.default_rng(seed)
+    candidates = problem.candidates
+    separate, offsets = Separation(candidates), candidates.offsets
+    points = np.zeros((20, candidates.n_sets))
+    for point in points:  # averages of choices with cycles
+        for _ in range(3):
+            point[rng.integers(offsets[:-1], offsets[1:])] += 1 / 3
+    structures = np.array([problem.indicator(np.array(choice)) for _, choice in enumerated(problem)[::3]])
+    for point in points:
+        for block in separate(point).values():
+            assert block.slack(point)[0] < 0
+            assert (block.matrix @ structures.T <= block.upper[:, None]).all()

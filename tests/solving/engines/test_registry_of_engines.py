@@ -33,7 +33,7 @@ ASKED = {
     "root_bound": ({"root_bound": False}, "milp", "no use for --no-root-bound"),
     "acyclicity": ({"acyclicity": "cluster"}, "milp", "no use for --acyclicity cluster"),
     "log": ({"log": "solver.log"}, "milp", "no use for --log"),
-    "n_best": ({"n_best": 3}, "n_best", "3 best structures come with the backend native"),
+    "n_best": ({"n_best": 3}, "n_best", "comes with the backends native and branch-and-cut"),
     "certificate": ({"certificate": "c.npz"}, "certificate", "A certificate comes with the backends native"),
 }
 

@@ -1,0 +1,112 @@
+"""The list of the best structures: made from a search's pool, with what is proved of all other structures."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from milpbn.claims.alternatives import Alternative, Alternatives
+from milpbn.claims.gap import is_optimal
+from milpbn.data import Dataset
+from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
+from milpbn.network.structure import Structure
+from milpbn.solving.options import Options
+from milpbn.solving.state import Session
+
+#: Scoring, checking and comparing a structure takes this many times as long as scoring it from the data alone. The
+#: list may take this share of a time limit.
+SCORINGS, MOST_RESERVED = 3.0, 0.5
+
+
+class Listing:
+    """Makes the claim about the best structures that are asked for, as often as it is needed.
+
+    Without a data set, whose tables give posteriors, these are not compared.
+    """
+
+    def __init__(self, session: Session, dataset: Dataset | None, asked: int, within: float | None) -> None:
+        self._session, self._dataset, self._asked, self._within = session, dataset, asked, within
+        #: The structures that were scored so far.
+        self._scores: dict[Structure, tuple[float, float]] = {}
+        #: The structures that the search listed when the list was read.
+        self._read: list[Structure] = []
+
+    @classmethod
+    def of(cls, session: Session, options: Options, dataset: Dataset | None = None) -> Listing | None:
+        """Return what lists the structures that the options ask for; None if it is the best one only."""
+        most = options.most_listed
+        return cls(session, dataset, most, options.within) if most > 1 else None
+
+    def keep_time(self) -> None:
+        """Have the search stop early enough for scoring and comparing the list within the time limit."""
+        session, budget = self._session, self._session.budget
+        if budget.deadline is not None:
+            listed = len(session.pool) or self._asked
+            most = MOST_RESERVED * (budget.deadline - session.started)
+            budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
+
+    def rest(self) -> float:
+        """Return the bound on all structures outside the list that the tree has proved so far."""
+        return self._session.pool.rest
+
+    def read(self) -> None:
+        """Read the list of the search, and make its best structure the incumbent if that is not better."""
+        candidates, listed = self._session.products.problem.candidates, self._session.pool.best()
+        if listed:
+            self._read = [candidates.structure(choice) for choice, _ in listed]
+        if self._read:
+            best = max(self._read, key=lambda structure: self._scored(structure)[0])
+            self._session.prefer(best, *self._scored(best))
+
+    def claim(
+        self, rest: float, structure: Structure, objective: float, bound: float | None, *, final: bool
+    ) -> Alternatives:
+        """Return the list that was read, each structure with its own score, and what is proved of it.
+
+        The search lists by scores from the coefficients, which differ from these scores by rounding.
+
+        `rest` is what the method `rest` returned before the proof for the certificate was read. Only at the end
+        (`final`) the structures are compared with each other.
+        """
+        problem, pool = self._session.products.problem, self._session.pool
+        others = [other for other in self._read if other != structure]
+        scored = [Alternative(structure=structure, objective=objective)]
+        scored += (Alternative(structure=other, objective=self._scored(other)[0]) for other in others)
+        scored.sort(key=lambda one: -one.objective)
+        kept, dropped = scored[: self._asked], scored[self._asked :]
+        # The list was read before the bound on the others: whatever left it meanwhile counts as another one.
+        choices = [problem.choice(one.structure) for one in dropped]
+        most = pool.others(rest, [choice for choice in choices if choice is not None])
+        exhausted = most == -np.inf and not dropped and not pool.selective
+        claim = Alternatives(
+            asked=self._asked,
+            within=self._within,
+            structures=tuple(kept),
+            bound=None,
+            exhausted=exhausted,
+            optimal=exhausted,
+        )
+        cutoff = claim.cutoff
+        if not exhausted and bound is not None:
+            # Fixings leave out only what scores less than the list takes.
+            proved = max(min(most, bound), -np.inf if cutoff is None else cutoff)
+            last = kept[-1]
+            error, tolerance = self._scored(last.structure)[1], self._session.tolerance(last.objective)
+            optimal = cutoff is not None and is_optimal(cutoff, proved, error, tolerance)
+            claim = replace(claim, bound=proved, optimal=optimal)
+        return self._compared(claim) if final else claim
+
+    def _compared(self, claim: Alternatives) -> Alternatives:
+        """Return a claim that says which structures have the same posteriors, and which are Markov equivalent."""
+        structures, data = [one.structure for one in claim.structures], self._dataset
+        if data is not None:
+            score = self._session.problem.score
+            posteriors = posteriors_of(data.merged, structures, score.smoothing, score.smoothing_towards)
+            claim = replace(claim, same_posteriors=same_posteriors(posteriors))
+        return replace(claim, markov_equivalent=markov_equivalent(structures))
+
+    def _scored(self, structure: Structure) -> tuple[float, float]:
+        if structure not in self._scores:
+            self._scores[structure] = self._session.scored(structure, "the list of the best")
+        return self._scores[structure]
