@@ -81,7 +81,11 @@ def best_multipliers(
     limits = [row for row in known if row.kind == LIMIT]
     climber = OrderClimber(sets, 0)
     climber.start(greedy_order(sets, np.ones(sets.n_sets)))
-    cutting = Cutting(sets, climber, limits, lambda _: not limits, math.inf, budget)
+
+    def cost_of(choice: NDArray[np.int64]) -> float | None:
+        return None if limits else float(sets.costs[choice].sum())
+
+    cutting = Cutting(sets, climber, limits, cost_of, math.inf, budget)
     cutting.cost = min(cutting.cost, listed.best - float(weights[incumbent].sum()))
     if not cutting.begin():
         return Multipliers(rows, found, np.empty((0, candidates.n_variables), dtype=np.int64), np.empty(0))
