@@ -22,7 +22,7 @@ SCORINGS, MOST_RESERVED = 3.0, 0.5
 class Listing:
     """Makes the claim about the best structures that are asked for, as often as it is needed.
 
-    Without a data set, whose tables give posteriors, these are not compared.
+    Posteriors are compared if there is a data set with a class.
     """
 
     def __init__(self, session: Session, dataset: Dataset | None, asked: int, within: float | None) -> None:
@@ -100,7 +100,7 @@ class Listing:
     def _compared(self, claim: Alternatives) -> Alternatives:
         """Return a claim that says which structures have the same posteriors, and which are Markov equivalent."""
         structures, data = [one.structure for one in claim.structures], self._dataset
-        if data is not None:
+        if data is not None and data.has_class:
             score = self._session.problem.score
             posteriors = posteriors_of(data.merged, structures, score.smoothing, score.smoothing_towards)
             claim = replace(claim, same_posteriors=same_posteriors(posteriors))
