@@ -161,9 +161,7 @@ class Search:
 
     def _pruned(self, bound: float) -> bool:
         """Return whether a node with this bound is closed."""
-        if (
-            bound >= self.relaxation.penalty - 0.5
-        ):  # every structure costs less by 1 or more, so there is none
+        if bound >= self.relaxation.penalty - 0.5:  # structures cost less by 1 or more, so there is none
             return True
         if bound < self.cutting.cost - self._tolerance():
             return False
