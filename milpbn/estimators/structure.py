@@ -53,8 +53,8 @@ class BayesianNetworkStructure(NetworkEstimator):
     time_limit : float or None, default=None
         Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
         time ends before there is a structure, the model has no arcs but those that the constraints require.
-    memory_limit, gap_rel, gap_abs, gap_se, backend, start, n_best, within, solver_options, output, trace, log,
-    interrupted
+    memory_limit, gap_rel, gap_abs, gap_se, backend, start, n_best, within, solver_options, output, trace, log, \
+interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
     {data}
     discretise : str, default="quantile:5"

@@ -43,10 +43,18 @@ def repeat_commands(result: Result, request: DataRequest | None = None) -> list[
     line = ["milpbn", "solve", *table, *_score_words(result.score), *_constraint_words(result.constraints)]
     line += [*_search_words(result), "--output", "result.json"]
     lines = [line]
-    if result.bound_source is BoundSource.CERTIFIED and result.score.kind.certified:
+    if _has_certificate(result):
         line += ["--certificate", "proof.npz"]
         lines.append(["milpbn", "verify", "result.json", *table, "--certificate", "proof.npz"])
     return [shlex.join(words) for words in lines]
+
+
+def _has_certificate(result: Result) -> bool:
+    """Return whether the run can write a certificate; lists by branch and cut have none, nor have rules on paths."""
+    kind = result.score.kind
+    if result.constraints.path_options or (result.alternatives is not None and not kind.sums_samples):
+        return False
+    return result.bound_source is BoundSource.CERTIFIED and kind.certified
 
 
 def _table_words(request: DataRequest) -> list[str]:

@@ -89,6 +89,9 @@ def test_constraints_reach_the_result_and_hold(shop, tmp_path):
         "fixed": {"c": []},
         "allowed": {"class": []},
         "arc_weights": [["b", "a", 0.5]],
+        "ancestors": [],
+        "no_ancestors": [],
+        "independences": [],
     }
     assert "b" in result["structure"]["a"]
     assert result["structure"]["c"] == result["structure"]["class"] == []

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from oracle import enumerate_best, random_dataset
 
 from milpbn import Constraints, InputError, Result
 from milpbn.sklearn import BayesianNetworkStructure
-from tests.oracle import enumerate_best, random_dataset
 
 
 def drawn(seed: int):

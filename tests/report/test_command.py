@@ -112,14 +112,14 @@ def test_what_the_search_was_told_is_in_the_command(result):
     ("changes", "backend"),
     [
         ({"backend": BackendInfo("cbc", "CBC", 1), "bound_source": "solver"}, "cbc"),
-        ({"backend": BackendInfo("branch-and-cut", "milpbn", 1), "score": Score(name="aic")}, None),
+        ({"constraints": Constraints(ancestors=[("a", "b")])}, None),
         (
             {"backend": BackendInfo("gurobi", "gurobi (solution file x)", None), "bound_source": "solver"},
             None,
         ),
     ],
 )
-def test_a_certificate_comes_with_the_native_engine_only(result, changes, backend):
+def test_a_certificate_comes_with_the_engines_of_milpbn_only(result, changes, backend):
     lines = repeat_commands(replace(result, **changes))
     assert len(lines) == 1
     assert "--certificate" not in lines[0]

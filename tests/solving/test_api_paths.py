@@ -5,10 +5,10 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
+from oracle import enumerate_best, random_dataset
 
 import milpbn
 from milpbn import Constraints, InputError, Score
-from tests.oracle import enumerate_best, random_dataset
 
 #: Backend, score, and options that each runs with.
 SEARCHES = {

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from oracle import enumerate_best, random_dataset
 
 import milpbn
 from milpbn import Constraints, InputError, Score
-from tests.oracle import enumerate_best, random_dataset
 
 
 def without_class(seed: int):

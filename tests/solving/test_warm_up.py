@@ -59,11 +59,12 @@ def test_scores_without_bounds_need_the_kernels_of_local_search_only() -> None:
     kernels.close()
 
 
-def test_a_linear_score_needs_no_kernels() -> None:
+def test_a_linear_score_needs_the_kernels_of_parent_sets_only() -> None:
     problem = build_problem(tiny_data(), Score(name="mdl"), for_milp=False)
     kernels = Kernels(problem, True, False, lambda: False)
+    assert set(kernels._needs) == {"branching"}
     assert kernels.ready("search")
-    assert not any(kernels._needs)
+    kernels.close()
 
 
 def test_cached_kernels_are_not_compiled_again() -> None:
