@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.sections import once, option, option_group
 from milpbn.cli.steps import read_document
-from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, INDEPENDENCE, TIERS
+from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, INDEPENDENCE, PAIR, TIERS
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,12 +30,13 @@ if TYPE_CHECKING:
     option(
         "--arc-weight", ARC_WEIGHT, "Nats added to the score of structures that have an arc.", multiple=True
     ),
-    option("--ancestor", ARC, "A,B: a directed path must lead from A to B.", multiple=True),
-    option("--no-ancestor", ARC, "A,B: no directed path may lead from A to B.", multiple=True),
+    option("--ancestor", PAIR, "A directed path must lead from A to B.", multiple=True),
+    option("--no-ancestor", PAIR, "No directed path may lead from A to B.", multiple=True),
     option(
         "--independence",
         INDEPENDENCE,
-        "A,B or 'A,B|C,D': the structure must separate A and B, given C and D.",
+        "The structure must d-separate A and B given C and D; 'A,B' alone means given nothing. Example: "
+        "--independence 'A,B|C,D'",
         multiple=True,
     ),
     option(

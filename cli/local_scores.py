@@ -36,10 +36,9 @@ def solve_scores(path: str, options: Options, start: str | None, started: float)
     given = typed()
     refused = [spelling for name, spelling in given.items() if name not in ALLOWED]
     if refused:
-        verb = "has" if len(refused) == 1 else "have"
+        verb, them = ("is", "it") if len(refused) == 1 else ("are", "them")
         raise InputError(
-            f"{', '.join(refused)} {verb} no meaning for the local scores of {path!r}: they come without data, so that "
-            f"there are no coefficients and no classifier. Leave {'it' if len(refused) == 1 else 'them'} out."
+            f"{', '.join(refused)} {verb} not available for local scores ({path!r}); leave {them} out."
         )
 
     from milpbn.milp.files.jkl_file import read_jkl

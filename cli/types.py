@@ -122,7 +122,9 @@ def parse_arc(text: str) -> tuple[str, str]:
     """Return the parent and the child of ``PARENT,CHILD``."""
     names = parse_names(text)
     if len(names) != 2:
-        raise ValueError("is not an arc; write PARENT,CHILD, with names that contain commas in double quotes")
+        raise ValueError(
+            "does not have two names; write A,B, with names that contain commas in double quotes"
+        )
     return names[0], names[1]
 
 
@@ -250,6 +252,7 @@ CLASS = Parsed("class", str, completion.classes)
 NAMES = Parsed("a,b,...", parse_names, completion.listed(","))
 MISSING_VALUES = Parsed("value,name=value,...", parse_missing_values, completion.listed(",="))
 ARC = Parsed("parent,child", parse_arc, completion.listed(","))
+PAIR = Parsed("a,b", parse_arc, completion.listed(","))
 ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight, completion.listed(","))
 INDEPENDENCE = Parsed("a,b|c,d", parse_independence, completion.listed(",|"))
 TIERS = Parsed("a,b;c;...", parse_tiers, completion.listed(",;"))

@@ -30,6 +30,8 @@ Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable
 
 #: Endings of files whose cells are text of any meaning.
 UNTYPED = (".csv", ".tsv", ".arff")
+#: Endings of files of local scores, which are no tables.
+SCORES = (".jkl", ".pss")
 #: Byte order marks and their encodings; that of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -59,6 +61,10 @@ def read_file(
     extension = path_extension(path)
     if extension is None:
         known = ", ".join(READERS)
+        if str(path).lower().removesuffix(".gz").endswith(SCORES):
+            raise InputError(
+                f"{str(path)!r} is a file of local scores, which only milpbn solve and milpbn verify take; give a table."
+            )
         raise InputError(
             f"The ending of {str(path)!r} is unknown; rename the file to one of {known}, each also with .gz."
         )

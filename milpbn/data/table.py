@@ -115,7 +115,7 @@ class Table:
     @property
     def target(self) -> str:
         """Name of the class column; InputError if there is none."""
-        require_class(self, "This")
+        require_class(self, "Table.target")
         return str(self.frame.columns[-1])
 
     @property
@@ -170,6 +170,7 @@ class Table:
 
     def weigh_classes(self, spec: Mapping[Any, float] | str) -> Table:
         """Return the table with weights multiplied by factors of classes (`milpbn.data.weights.class_factors`)."""
+        require_class(self, "A weight per class (--class-weights, class_weights)")
         factors = class_factors(self.columns[self.target], spec, self.weights, self.train_indices)
         weights = self.weights * factors
         require_range(weights, f"The class weights' products with the rows' weights of {self.name!r}")

@@ -8,7 +8,6 @@ from graphlib import CycleError, TopologicalSorter
 
 from milpbn.errors import InputError
 from milpbn.util.graphs import families_with_class
-from milpbn.util.jsonable import shorten
 from milpbn.util.plurals import counted
 
 
@@ -49,8 +48,7 @@ class Structure:
             )
 
     def __repr__(self) -> str:
-        features = f"{counted(len(self.names) - 1, 'feature')} and the class {shorten(self.names[-1])}"
-        return f"<Structure of {features}: {counted(len(self.arcs), 'arc')}>"
+        return f"<Structure of {counted(len(self.names), 'variable')}: {counted(len(self.arcs), 'arc')}>"
 
     @classmethod
     def from_mapping(cls, names: Sequence[str], parents: Mapping[str, Iterable[str]]) -> Structure:

@@ -98,7 +98,8 @@ class Constraints:
                     raise TypeError
         except (TypeError, ValueError, AttributeError):
             raise InputError(
-                f"The constraints: the value of {key!r} does not have the documented form."
+                f"The constraints: the value of {key!r} does not have the form that milpbn.Constraints documents, with "
+                "names as strings."
             ) from None
 
     def __bool__(self) -> bool:
@@ -282,7 +283,7 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
     def arc(pair: Arc, what: str) -> tuple[int, int]:
         j, i = at(pair[0], what), at(pair[1], what)
         if i == j:
-            raise InputError(f"{what} names an arc from {pair[0]!r} to itself.")
+            raise InputError(f"{what} names {pair[0]!r} twice; name two variables.")
         return j, i
 
     result = []

@@ -77,9 +77,9 @@ def test_the_best_structures_are_listed(scores, tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--target", "a"], "--target has no meaning for the local scores"),
-        (["--score", "sm", "--classifier", "c.json"], "--score, --classifier have no meaning"),
-        (["--split", "train"], "--split has no meaning"),
+        (["--target", "a"], "--target is not available for local scores ("),
+        (["--score", "sm", "--classifier", "c.json"], "--score, --classifier are not available"),
+        (["--split", "train"], "--split is not available"),
         (["--backend", "native"], "no MILP solver 'native'"),
         (["--n-best", "3", "--backend", "highs"], "comes with the backend branch-and-cut"),
         (["--within", "1", "--certificate", "p.npz"], "for local scores has no certificate"),
@@ -96,6 +96,8 @@ def test_options_of_data_are_refused(scores, tmp_path, options, said):
 
 def test_other_verbs_say_what_the_file_is(scores, tmp_path):
     succeed("solve", scores, "--output", tmp_path / "r.json", "-q")
+    done = refused("bound", scores)
+    assert "a file of local scores, which only milpbn solve and milpbn verify take" in done.stderr
     done = refused("report", tmp_path / "r.json", "--output", tmp_path / "r.html")
     assert "it is of local scores (.jkl), which have no data and no classifier" in done.stderr
 

@@ -51,6 +51,8 @@ def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
     )
     proved = run("verify", out, table, "--no-target", "--certificate", tmp_path / "proof.npz", "--exact")
     assert proved.exit_code == 0
+    proved = run("verify", out, table, "--certificate", tmp_path / "proof.npz")
+    assert "The result has no class; give --no-target" in proved.stderr
     page = tmp_path / "page.html"
     assert run("report", out, table, "--no-target", "--output", page).exit_code == 0
     text = page.read_text(encoding="utf-8")
@@ -73,6 +75,10 @@ def test_what_needs_a_class_is_refused_in_a_sentence(table, tmp_path):
         (["solve", *data, "--score", "bdeu", "--parameters", "cll"], "by cll (--parameters) needs a class"),
         (["solve", *data, "--score", "bdeu", "--target", "a"], "leave out one of them"),
         (["solve", *data, "--recipe", "accurate"], "Validation needs a class"),
+        (
+            ["solve", *data, "--class-weights", "balanced"],
+            "A weight per class (--class-weights, class_weights) needs",
+        ),
         (["stability", *data, "--score", "bdeu"], "Bootstrap stability needs a class"),
         (["learn", "tan", *data], "The learner tan needs a class"),
         (["compare", *data], "A comparison needs a class"),

@@ -209,11 +209,11 @@ def test_conflicts_by_hand(constraints: Constraints, score: Score, named: list[s
     ("constraints", "message"),
     [
         (Constraints(required=(("Y", "X1"),)), "'Y', which is not a variable"),
-        (Constraints(forbidden=(("X1", "X1"),)), "from 'X1' to itself"),
+        (Constraints(forbidden=(("X1", "X1"),)), "names 'X1' twice"),
         (Constraints(tiers=(("X1",), ("X1",))), "in two tiers"),
         (Constraints(tiers=(("Y",),)), "'Y', which is not a variable"),
         (Constraints(fixed={"Y": ()}), "'Y', which is not a variable"),
-        (Constraints(fixed={"X1": ("X1",)}), "from 'X1' to itself"),
+        (Constraints(fixed={"X1": ("X1",)}), "names 'X1' twice"),
         (Constraints(allowed={"X1": ("Y",)}), "'Y', which is not a variable"),
         (Constraints(max_children={"Y": 1}), "'Y', which is not a variable"),
         (Constraints(max_children={"X1": -1}), "at least 0"),

@@ -112,6 +112,9 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
         raise InputError(
             "The result is of other data than these; give the data, rows and reading options of that run."
         )
+    if bool(claimed.classes) != data.has_class:
+        said = "has no class; give --no-target" if data.has_class else "has a class; leave out --no-target"
+        raise InputError(f"The result {said} (target).")
     for key in ("samples", "unique_samples", "features", "classes", "total_weight", "discretisation"):
         said, found = getattr(claimed, key), getattr(actual, key)
         if said is not None and said != found:
