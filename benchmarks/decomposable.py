@@ -167,23 +167,50 @@ def memory() -> int:
 
 
 def page(results: dict[str, dict[str, Any]]) -> str:
-    """Return the page of the results, without what is said by hand in remarks.md."""
-    lines = [
-        "| instance | variables | parent sets | score | root gap | gap | nodes | CPU seconds | backend |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for backend, own in results.items():
-        for name, cell in own.items():
-            gap = cell["gap_percent"]
-            told = "proved" if cell["status"] == "optimal" else "-" if gap is None else f"{gap:.3g} %"
-            root = cell.get("root_gap_percent")
-            score = "-" if cell["score"] is None else f"{cell['score']:,.4f}"
-            lines.append(
-                f"| {name} | {cell['variables']} | {cell['parent_sets']:,} | {score} | "
-                f"{'-' if root is None else format(root, '.3g') + ' %'} | {told} | "
-                f"{cell['nodes'] or 1} | {'-' if cell['cpu'] is None else format(cell['cpu'], '.1f')} | {backend} |"
-            )
-    return "\n".join(lines)
+    """Return the tables of the results: proofs, lists of the best structures, and MILP solvers."""
+    text = ["## One best structure"]
+    own = sorted(results["branch-and-cut"].items(), key=lambda item: item[1]["status"] != "optimal")
+    text += _table(
+        ["instance", "variables", "parent sets", "result", "CPU seconds", "nodes", "gap of the root", "score"],
+        [
+            [
+                name,
+                cell["variables"],
+                f"{cell['parent_sets']:,}",
+                _told(cell),
+                f"{cell['cpu']:.1f}",
+                cell["nodes"] or "root",
+                f"{cell['root_gap_percent']:.3g} %" if cell.get("root_gap_percent") and cell["nodes"] else "-",
+                f"{cell['score']:,.4f}",
+            ]
+            for name, cell in own
+        ],
+    )
+    for backend, cells in results.items():
+        if backend == "branch-and-cut":
+            continue
+        seconds = "CPU seconds" if backend.startswith("branch-and-cut") else "wall-clock seconds"
+        text.append(f"## {backend.removeprefix('branch-and-cut, ').capitalize().replace('Highs', 'HiGHS')}")
+        text += _table(
+            ["instance", "result", seconds, "nodes", "score"],
+            [
+                [name, _told(cell), f"{cell['cpu'] or cell['seconds']:.1f}", cell["nodes"] or 1, f"{cell['score']:,.4f}"]
+                for name, cell in cells.items()
+            ],
+        )
+    return "\n\n".join(text)
+
+
+def _told(cell: dict[str, Any]) -> str:
+    """Return whether a search ended with a proof, or its gap."""
+    gap = cell["gap_percent"]
+    return "proved" if cell["status"] == "optimal" else "no bound" if gap is None else f"open: {gap:.3g} %"
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> list[str]:
+    """Return a table as one paragraph."""
+    lines = [head, ["---"] * len(head), *rows]
+    return ["\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)]
 
 
 def main() -> None:
@@ -222,7 +249,7 @@ def main() -> None:
             own[name] = pool.apply(measured, (path, given.backend, given.time_limit, given.n_best))
         print(name, json.dumps(own[name]), flush=True)
         write_results(OUTPUT, results)
-    write_page(OUTPUT.parent, [read_remarks(OUTPUT.parent), page(results)])
+    write_page(OUTPUT.parent, [read_remarks(OUTPUT.parent).replace("{tables}", page(results))])
 
 
 if __name__ == "__main__":

@@ -175,8 +175,8 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         frame = frame.rename(columns={frame.columns[-1]: f"x{frame.shape[1]}"})  # no column is called class
     if frame.shape[1] < 2:
         raise InputError(
-            f"The only column of {where} is {str(frame.columns[0])!r}; a table needs at least two, separated by commas, "
-            "semicolons or tabs."
+            f"The only column of {where} is {str(frame.columns[0])!r}; a table needs two or more, separated by "
+            "commas, semicolons or tabs."
         )
     everything = factorise(frame, where, untyped=raw.untyped)
     if options.target is not None and options.target is not DefaultTarget.LAST:

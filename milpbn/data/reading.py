@@ -63,7 +63,8 @@ def read_file(
         known = ", ".join(READERS)
         if str(path).lower().removesuffix(".gz").endswith(SCORES):
             raise InputError(
-                f"{str(path)!r} is a file of local scores, which only milpbn solve and milpbn verify take; give a table."
+                f"{str(path)!r} is a file of local scores, which only milpbn solve and milpbn verify take; give a "
+                "table."
             )
         raise InputError(
             f"The ending of {str(path)!r} is unknown; rename the file to one of {known}, each also with .gz."

@@ -22,8 +22,8 @@ class DeclaredOptions:
 
     backend: str = option(
         "auto",
-        "native, branch-and-cut, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for sm, sbm and cll, "
-        "branch-and-cut for ll, mdl, aic, bdeu and local scores, highs for all others.",
+        "native, branch-and-cut, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for sm, sbm and "
+        "cll, branch-and-cut for ll, mdl, aic, bdeu and local scores, highs for all others.",
         takes="backend",
     )
     acyclicity: str = option(

@@ -240,8 +240,8 @@ def alternative_lines(alternatives: Alternatives | None, among: str = "") -> lis
     label = f"best {alternatives.asked}"
     if alternatives.within is not None:
         label, count = "best", counted(len(best), "structure")
-        whole = len(best) < alternatives.asked
-        said = f"{count} within {alternatives.within:g} nats of the best one{'' if whole else ', as many as were asked for'}; {said}"
+        full = "" if len(best) < alternatives.asked else ", as many as --n-best allows"
+        said = f"{count} within {alternatives.within:g} nats of the best one{full}; {said}"
     lines = [f"{label:<11}{said}", *among_lines(among)]
     first = best[0].structure.to_mapping()
     for number, one in enumerate(best, start=1):
