@@ -131,6 +131,8 @@ interrupted
             If data or options are unusable (`milpbn.InputError` and scikit-learn's own errors).
         NotSavedError
             If a file could not be written at the end; the estimator is fitted.
+        NoIncumbentError
+            If constraints require paths, and the time ends before a structure with them is found.
         SolverError
             If the solver fails.
 

@@ -152,12 +152,18 @@ def scope_lines(result: Result) -> list[str]:
 
 def number_lines(objective: float | None, bound: float | None, source: str = "") -> list[str]:
     """Return incumbent, bound with its source, and gap, one line each."""
-    gap = Gap.between(objective, bound)
     return [
         f"incumbent  {show_number(objective)}",
         f"bound      {show_number(bound)}{source and f'  ({source})'}",
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+        _gap_line(Gap.between(objective, bound)),
     ]
+
+
+def _gap_line(gap: Gap, more: str = "") -> str:
+    """Return the line of a gap, and what `more` says of it if there is one."""
+    if gap.absolute is None:
+        return "gap        -"
+    return f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound{more}"
 
 
 def error_lines(result: Result) -> list[str]:
@@ -299,7 +305,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
     if not result.optimal and gap.relative_to_bound is not None and gap.relative_to_bound <= 1e-4:
         within = "  (within 1e-4)"
     lines = [
-        f"data       {data.name}: {data.samples} samples{total}{unique}, {data.variables}",
+        f"data       {data.name}: {counted(data.samples, 'sample')}{total}{unique}, {data.variables}",
         *dropped_lines(result.notes),
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
@@ -308,8 +314,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}"
         + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
-        f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
+        _gap_line(gap, f", {show_gap(gap.relative_to_incumbent)} of the incumbent{within}"),
     ]
     whole = result.subset is None and result.screened is None
     lines += error_lines(result) if whole else []
@@ -339,7 +344,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
             f"{show_number(kept.gap.absolute)} nats, {show_gap(kept.gap.relative_to_bound)} of the bound{proof}"
         )
     lines += [] if whole else error_lines(result)
-    if any(v is not None and v <= 0 for v in (result.objective, result.bound)):
+    if gap.absolute is not None and any(v is not None and v <= 0 for v in (result.objective, result.bound)):
         lines.append("           (the score can be negative: only the gap in nats is meaningful)")
     integral = result.primal_dual_integral()
     if integral is not None:

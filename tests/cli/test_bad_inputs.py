@@ -313,6 +313,8 @@ CASES = {
     "+ --arc-weight a,b": "'--arc-weight'",
     "+ --ancestor a,b --ancestor b,a": "is an ancestor of",
     "+ --ancestor a,b --no-ancestor a,b": "is not an ancestor of",
+    "+ --ancestor a": "does not have two names",
+    "+ --no-ancestor a,a": "names 'a' twice",
     "+ --no-ancestor a,zebra": "'zebra'",
     "+ --independence 'a,b|a'": "'a'",
     "+ --independence 'a,b|c|d'": "'--independence'",

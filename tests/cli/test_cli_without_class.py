@@ -65,6 +65,13 @@ def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
     assert "the class" not in run("info", network).stdout
 
 
+def test_without_any_structure_there_is_no_gap(table):
+    done = run("solve", table, "--no-target", "--score", "bdeu", "--ancestor", "a,c", "--independence", "a,c", "-q")
+    assert done.exit_code == 2
+    assert "status     infeasible\n" in done.stdout
+    assert "gap        -\nintegral" in done.stdout
+
+
 def test_what_needs_a_class_is_refused_in_a_sentence(table, tmp_path):
     network = str(tmp_path / "network.json")
     data = [str(table), "--no-target"]

@@ -250,8 +250,11 @@ class Search:
         node.allowed = np.packbits(allowed)
         return True
 
-    def _candidates(self, point: Support) -> list[ArcDecision]:
-        """Return the decisions on fractional arcs and orders, the most fractional first."""
+    def _candidates(self, point: Support, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
+        """Return the decisions on fractional arcs and orders, the most fractional first.
+
+        Beside a column of no parent set, an arc that all allowed parent sets have is fractional, too; it decides nothing.
+        """
         arcs = arc_weights(point)
         # The share of an arc that an integral point would have to change; orders count twice.
         single = np.minimum(arcs, 1 - arcs)
@@ -260,7 +263,19 @@ class Search:
         usable = np.concatenate([single.ravel() > 1e-4, both.ravel() > 0.05])
         n = len(arcs)
         best = [k for k in np.argsort(-scores, kind="stable")[: 4 * CANDIDATES].tolist() if usable[k]]
-        return [ArcDecision(k % (n * n) // n, k % n, k >= n * n) for k in best[:CANDIDATES]]
+        found = [ArcDecision(k % (n * n) // n, k % n, k >= n * n) for k in best]
+        return [one for one in found if one.order or self._divides(one, allowed)][:CANDIDATES]
+
+    def _divides(self, decision: ArcDecision, allowed: NDArray[np.bool_]) -> bool:
+        """Return whether some allowed parent sets of the child have an arc, and others lack it."""
+        block, contains = self._with_arc(decision)
+        own = contains[allowed[block]]
+        return bool(own.any() and not own.all())
+
+    def _with_arc(self, decision: ArcDecision) -> tuple[slice, NDArray[np.bool_]]:
+        """Return the parent sets of the child as a slice, and which of them have the arc."""
+        j, block = decision.j, slice(*self.sets.offsets[decision.i : decision.i + 2])
+        return block, (self.sets.masks[block, j // 64] >> np.uint64(j % 64)) & np.uint64(1) == 1
 
     def _undecided(self, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
         """Return an arc that some allowed parent sets of its child have, and others lack; none if there is no such."""
@@ -280,8 +295,7 @@ class Search:
             if not put_before(before, *((j, i) if first else (i, j))):
                 return None
         else:
-            block = slice(sets.offsets[i], sets.offsets[i + 1])
-            contains = (sets.masks[block, j // 64] >> np.uint64(j % 64)) & np.uint64(1) == 1
+            block, contains = self._with_arc(decision)
             allowed[block] &= contains if first else ~contains
         if not propagate(sets, allowed, before):
             return None
@@ -305,7 +319,8 @@ class Search:
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
         best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
-        candidates = self._candidates(relaxation.support()) or self._undecided(self._allowed(node))
+        allowed = self._allowed(node)
+        candidates = self._candidates(relaxation.support(), allowed) or self._undecided(allowed)
         for decision in candidates:
             children: list[tuple[float, SearchNode]] = []
             gains = []
