@@ -86,3 +86,12 @@ def test_paths_that_no_parent_sets_admit_are_infeasible():
     for backend in ("branch-and-cut", "highs"):
         result = milpbn.solve(data, "bdeu", constraints=asked, backend=backend)
         assert (result.reason, result.structure) == ("infeasible", None)
+
+
+def test_a_list_ends_when_all_structures_that_separate_two_variables_are_in_it():
+    data = replace(random_dataset(np.random.default_rng(1), 3, 2, 2, 40), has_class=False)
+    asked = Constraints(independences=(("X1", "C", ()),))
+    result = milpbn.solve(data, Score("bdeu", max_parents=3), constraints=asked, n_best=1000, time_limit=20)
+    assert result.alternatives.exhausted
+    assert len(result.alternatives.structures) == 92
+    assert all(obeys(one.structure.parents, data.names, asked) for one in result.alternatives.structures)
