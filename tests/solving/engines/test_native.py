@@ -39,7 +39,7 @@ def solve(data, score, **options):
 
 @pytest.mark.parametrize("name", [name for name in SCORES if name not in NATIVE])
 def test_other_scores_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match=f"not {name}; use --backend highs or auto"):
+    with pytest.raises(InputError, match=f"not {name}; use --backend auto"):
         solve(random_data(1), name)
 
 
