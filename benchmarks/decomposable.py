@@ -171,7 +171,16 @@ def page(results: dict[str, dict[str, Any]]) -> str:
     text = ["## One best structure"]
     own = sorted(results["branch-and-cut"].items(), key=lambda item: item[1]["status"] != "optimal")
     text += _table(
-        ["instance", "variables", "parent sets", "result", "CPU seconds", "nodes", "gap of the root", "score"],
+        [
+            "instance",
+            "variables",
+            "parent sets",
+            "result",
+            "CPU seconds",
+            "nodes",
+            "gap of the root",
+            "score",
+        ],
         [
             [
                 name,
@@ -180,7 +189,9 @@ def page(results: dict[str, dict[str, Any]]) -> str:
                 _told(cell),
                 f"{cell['cpu']:.1f}",
                 cell["nodes"] or "root",
-                f"{cell['root_gap_percent']:.3g} %" if cell.get("root_gap_percent") and cell["nodes"] else "-",
+                f"{cell['root_gap_percent']:.3g} %"
+                if cell.get("root_gap_percent") and cell["nodes"]
+                else "-",
                 f"{cell['score']:,.4f}",
             ]
             for name, cell in own
@@ -194,7 +205,13 @@ def page(results: dict[str, dict[str, Any]]) -> str:
         text += _table(
             ["instance", "result", seconds, "nodes", "score"],
             [
-                [name, _told(cell), f"{cell['cpu'] or cell['seconds']:.1f}", cell["nodes"] or 1, f"{cell['score']:,.4f}"]
+                [
+                    name,
+                    _told(cell),
+                    f"{cell['cpu'] or cell['seconds']:.1f}",
+                    cell["nodes"] or 1,
+                    f"{cell['score']:,.4f}",
+                ]
                 for name, cell in cells.items()
             ],
         )

@@ -40,6 +40,7 @@ from milpbn.solving.progress import Progress, alternative_lines, number_lines, s
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
+from milpbn.util.plurals import counted
 
 #: How a MILP excludes cycles by default: with many parent sets, cluster rows are smaller than order rows.
 ACYCLICITY = "cluster"
@@ -328,7 +329,8 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
     limit, own = result.limit, result.backend.name == BranchAndCutEngine.name
     source = f"{'the file says ' if read else ''}{BoundSource.CERTIFIED if own else BoundSource.SOLVER}"
     lines = [
-        f"data       {result.name}: local scores of {result.parent_sets} parent sets of {result.variables} variables",
+        f"data       {result.name}: local scores of {counted(result.parent_sets, 'parent set')} of "
+        f"{counted(result.variables, 'variable')}",
         f"backend    {result.backend.version}",
         f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
         *number_lines(result.objective, result.bound, "" if result.bound is None else source),

@@ -163,7 +163,9 @@ def _gap_line(gap: Gap, more: str = "") -> str:
     """Return the line of a gap, and what `more` says of it if there is one."""
     if gap.absolute is None:
         return "gap        -"
-    return f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound{more}"
+    return (
+        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound{more}"
+    )
 
 
 def error_lines(result: Result) -> list[str]:

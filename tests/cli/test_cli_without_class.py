@@ -66,7 +66,9 @@ def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
 
 
 def test_without_any_structure_there_is_no_gap(table):
-    done = run("solve", table, "--no-target", "--score", "bdeu", "--ancestor", "a,c", "--independence", "a,c", "-q")
+    done = run(
+        "solve", table, "--no-target", "--score", "bdeu", "--ancestor", "a,c", "--independence", "a,c", "-q"
+    )
     assert done.exit_code == 2
     assert "status     infeasible\n" in done.stdout
     assert "gap        -\nintegral" in done.stdout

@@ -103,8 +103,7 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
         (
             True,
             can.maximises(score.kind),
-            f"The backend {name} maximises {', '.join(can.scores)}, not {score.name}; use --backend "
-            f"{DEFAULT_SOLVER} or auto.",
+            f"The backend {name} maximises {', '.join(can.scores)}, not {score.name}; use --backend auto.",
         ),
         (
             bool(unused),
