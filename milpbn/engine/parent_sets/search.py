@@ -253,7 +253,7 @@ class Search:
     def _candidates(self, point: Support, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
         """Return the decisions on fractional arcs and orders, the most fractional first.
 
-        With a share of "no parent set", an arc that all allowed parent sets have is fractional, too. It decides nothing.
+        An arc that all allowed parent sets have is fractional beside a share of "no parent set", and decides nothing.
         """
         arcs = arc_weights(point)
         # The share of an arc that an integral point would have to change; orders count twice.
