@@ -69,6 +69,8 @@ def test_the_best_structures_are_listed(scores, tmp_path):
     assert [one["objective"] for one in claim["structures"]] == [-5.5, -6.5, -10.0]
     says(done.stdout, "best 3     proved: no other structure scores more than -10.000000")
     assert claim["optimal"]
+    full = succeed("solve", scores, "--n-best", 2, "--within", 3, "-q").stdout
+    assert "2 structures within 3 nats of the best one, as many as --n-best allows; proved" in full
     assert run("info", tmp_path / "r.json").stdout.count("but ") == 2
     whole = succeed("solve", scores, "--n-best", 100, "-q").stdout
     assert "best 100   proved: there are " in whole

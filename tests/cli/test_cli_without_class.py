@@ -32,6 +32,7 @@ def test_a_run_from_a_file_says_that_there_is_no_class(table, tmp_path):
     result = Result.load(out, classifier=network)
     assert json.loads(out.read_text())["class"] is None
     assert result.structure.names == ("a", "b", "c")
+    assert "3 variables" in repr(result.structure)
     found = milpbn.read_table(table, target=None)
     assert "no class" in repr(found)
     assert found.features == ("a", "b", "c")
