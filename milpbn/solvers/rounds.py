@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.separation import Separation
 from milpbn.errors import SolverError
-from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
+from milpbn.milp.clusters import cyclic_clusters
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.sample_rows import tangent_block
 from milpbn.network.structure import Structure, topological_order
@@ -40,15 +40,12 @@ EXCESS, ROOT_EXCESS = 2e-7, 1e-4
 #: Tangents of a start are also taken where its log-odds are multiplied by these factors, since the log-odds of other
 #: structures lie near such points.
 START_SCALES = (1.0, 0.5, 2.0, -1.0)
-#: Tangents with more slack than this, in nats, at the optimum of the last LP are left out of the MILP.
+#: Rows with more slack than this at the optimum of the last LP are left out of the MILP.
 ROOT_SLACK = 1e-6
 
 
 class RowKind(Protocol):
     """A kind of rows of which a formulation holds only some."""
-
-    #: Whether rows that are slack at the optimum of the LP relaxation are left out of the MILP.
-    forget: bool
 
     def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
         """Return blocks of rows that cut a point off, by key; empty if no row does."""
@@ -56,45 +53,23 @@ class RowKind(Protocol):
 
 
 class ClusterRows:
-    """Cluster rows (7), with the cluster as key."""
-
-    forget = False
+    """Rows that make graphs acyclic: those of clusters and of blocks, each with itself as key."""
 
     def __init__(self, formulation: Formulation) -> None:
         self._formulation = formulation
+        self._separate = Separation(formulation.problem.candidates)
 
     def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
-        """Return the rows of short cycles at an integral point, else of the most violated clusters."""
+        """Return the rows of short cycles at an integral point, else what `milpbn.engine.parent_sets` finds."""
+        if not integral:
+            return self._separate(x[: self._formulation.n_sets])
         candidates = self._formulation.problem.candidates
-        if integral:
-            clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
-        else:
-            eta = x[: self._formulation.n_sets]
-            clusters = [
-                s
-                for s in fractional_clusters(candidates, eta)
-                if cluster_slack(candidates, eta, s) < -MINIMAL_VIOLATION
-            ]
+        clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
         return {s: cluster_block(candidates, s) for s in clusters}
-
-
-class FractionalRows:
-    """Cluster and block rows that fractional points violate (`milpbn.engine.parent_sets`), with the row as key."""
-
-    forget = True
-
-    def __init__(self, formulation: Formulation) -> None:
-        self._n_sets, self._separate = formulation.n_sets, Separation(formulation.problem.candidates)
-
-    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
-        """Return the rows; none at an integral point, where `ClusterRows` suffice."""
-        return {} if integral else self._separate(x[: self._n_sets])
 
 
 class TangentRows:
     """Tangents of the conditional log-likelihood, with the point where they touch it as key."""
-
-    forget = True
 
     def __init__(self, formulation: Formulation) -> None:
         self._formulation = formulation
@@ -135,9 +110,9 @@ def solve_formulation(
 
     With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
     inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
-    added in rounds. If the score is a sum over parent sets, cluster and block rows strengthen the LP relaxation first.
-    The bound of every round is valid, because the round solves a relaxation. `events` also receives
-    cyclic points, and points whose score is overestimated, and must check them.
+    added in rounds. Rows that the LP relaxation violates come first, cluster and block rows with either kind of
+    acyclicity if the score is a sum over parent sets. The bound of every round is valid, because the round solves a
+    relaxation. `events` also receives cyclic points, and points whose score is overestimated, and must check them.
 
     Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
     contradicts itself (`milpbn.solvers.support.audit`).
@@ -148,10 +123,10 @@ def solve_formulation(
 
     require_sound(solver, settings, events)
     kinds: list[RowKind] = []
-    fractional = [FractionalRows(formulation)] if formulation.problem.score.kind.shape is Shape.LINEAR else []
     added: set[Hashable] = set()
+    clusters = ClusterRows(formulation)
     if formulation.acyclicity == "cluster":
-        kinds.append(ClusterRows(formulation))
+        kinds.append(clusters)
     if formulation.tangents:
         tangents = TangentRows(formulation)
         kinds.append(tangents)
@@ -160,13 +135,12 @@ def solve_formulation(
             rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
-    if kinds or fractional:
-        formulation = strengthen_root(formulation, fractional or kinds, settings, events)
+    if kinds or formulation.problem.score.kind.shape is Shape.LINEAR:
+        formulation = strengthen_root(formulation, kinds or [clusters], settings, events)
     if not kinds:
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
     if solver.capabilities.lazy_rows and not formulation.tangents:
-        candidates = formulation.problem.candidates
-        separate = _Separation(candidates, Separation(candidates) if fractional else None)
+        separate = _Separation(formulation.problem.candidates)
         lazily = replace(formulation.milp, lazy_rows=separate)
         return solve_audited(solver, lazily, vector(formulation), settings, events)
     while True:
@@ -204,28 +178,21 @@ class _Watch:
         self._events.point(x, source, objective)
 
 
-@dataclass(frozen=True)
 class _Separation:
-    """The `LazyRows` of a formulation over these parent sets: the cluster rows that a point violates.
+    """The `LazyRows` of a formulation over these parent sets: the cluster and block rows that a point violates."""
 
-    Fractional points have those that `fractional` finds, if it is given.
-    """
-
-    candidates: Candidates
-    fractional: Separation | None = None
+    def __init__(self, candidates: Candidates) -> None:
+        self._candidates, self._fractional = candidates, Separation(candidates)
 
     def __call__(self, x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
-        candidates = self.candidates
+        candidates = self._candidates
         eta = np.asarray(x[: candidates.n_sets], dtype=np.float64)
         chosen = candidates.heaviest(eta)
-        if eta[chosen].min() > 1 - 1e-6:
-            parents = [candidates.flat[p] for p in chosen]
-            clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)
-        elif self.fractional is not None:
-            blocks = self.fractional(eta).values()
+        if eta[chosen].min() <= 1 - 1e-6:
+            blocks = self._fractional(eta).values()
             return [(b.matrix.indices.astype(np.int64), -b.matrix.data, -float(b.upper[0])) for b in blocks]
-        else:
-            clusters = fractional_clusters(candidates, eta)
+        parents = [candidates.flat[p] for p in chosen]
+        clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)
         rows = [cluster_parent_sets(candidates, s) for s in clusters]
         return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
 
@@ -236,7 +203,7 @@ def strengthen_root(
     """Return a relaxation with rows of some kinds that the optimum of the LP relaxation violates, found in rounds.
 
     They take at most `ROOT_SHARE` of the remaining time. `events` receives the bound of every LP that was solved to
-    optimality. Rows of a kind with `RowKind.forget` are kept only if they bind at the end.
+    optimality. Only rows that bind at the end are kept.
     """
     remaining = settings.remaining()
     end = None if remaining is None else time.monotonic() + ROOT_SHARE * remaining
@@ -256,8 +223,7 @@ class _Root:
     def __init__(self, kinds: Sequence[RowKind], n_columns: int, events: MilpEvents) -> None:
         self._kinds, self._events = kinds, events
         self._x = np.zeros(n_columns)
-        self._kept: dict[Hashable, RowBlock] = {}
-        self._forgettable: dict[Hashable, RowBlock] = {}
+        self._found: dict[Hashable, RowBlock] = {}
         self.bound, self.stopping = events.bound, events.stopping
 
     def violated(self, x: NDArray[np.float64]) -> RowBlock | None:
@@ -265,14 +231,13 @@ class _Root:
         self._x = x
         new: list[RowBlock] = []
         for kind in self._kinds:
-            known = self._forgettable if kind.forget else self._kept
-            rows = {key: block for key, block in kind.violated(x, integral=False).items() if key not in known}
-            known.update(rows)
+            blocks = kind.violated(x, integral=False)
+            rows = {key: block for key, block in blocks.items() if key not in self._found}
+            self._found |= rows
             new += rows.values()
         return stack(new, len(x)) if new else None
 
     def binding(self) -> list[RowBlock]:
-        """Return the rows found; those of a kind with `RowKind.forget` only if they bind at the last point."""
-        blocks = self._forgettable.values()
-        tight = [block.take(np.flatnonzero(block.slack(self._x) <= ROOT_SLACK)) for block in blocks]
-        return [*self._kept.values(), *tight]
+        """Return the rows found that bind at the last point."""
+        blocks = self._found.values()
+        return [block.take(np.flatnonzero(block.slack(self._x) <= ROOT_SLACK)) for block in blocks]

@@ -8,12 +8,14 @@ import pytest
 
 from milpbn.engine.events import EventLog
 from milpbn.engine.parent_sets import cutting, search
+from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION
 from milpbn.engine.parent_sets.separation import Separation
 from milpbn.engine.pool import Pool
 from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
+from milpbn.problem.rows import cluster_block
 from milpbn.solvers.base import Settings
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
@@ -159,7 +161,7 @@ def test_more_than_64_variables(seed):
 
 
 @pytest.mark.parametrize("seed", range(300, 306))
-def test_rows_for_a_milp_hold_for_all_structures(seed):
+def test_rows_for_a_milp_hold_for_all_structures_and_are_found_if_a_cluster_is_violated(seed):
     problem, rng = drawn(seed), np.random.default_rng(seed)
     candidates = problem.candidates
     separate, offsets = Separation(candidates), candidates.offsets
@@ -168,7 +170,12 @@ def test_rows_for_a_milp_hold_for_all_structures(seed):
         for _ in range(3):
             point[rng.integers(offsets[:-1], offsets[1:])] += 1 / 3
     structures = np.array([problem.indicator(np.array(choice)) for _, choice in enumerated(problem)[::3]])
+    n = candidates.n_variables
+    clusters = [frozenset(s) for k in range(2, n + 1) for s in itertools.combinations(range(n), k)]
+    cluster_rows = [cluster_block(candidates, s) for s in clusters]
     for point in points:
-        for block in separate(point).values():
+        found = separate(point)
+        assert found or all(row.slack(point)[0] > -LEAST_VIOLATION for row in cluster_rows)
+        for block in found.values():
             assert block.slack(point)[0] < 0
             assert (block.matrix @ structures.T <= block.upper[:, None]).all()
