@@ -13,7 +13,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,11 +20,10 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.multiplier_proof import ProofStep
 from milpbn.certificate.records import ARC, ORDER, Decision
-from milpbn.engine.parent_sets.clusters import Support, arc_weights
 from milpbn.engine.parent_sets.cutting import Cutting
+from milpbn.engine.parent_sets.decisions import ArcDecision, fractional, undecided, with_arc
 from milpbn.engine.parent_sets.order_relation import propagate, put_before
 from milpbn.engine.parent_sets.rows import Row
-from milpbn.engine.parent_sets.sets import members_of
 
 #: Most candidates of strong branching, and simplex iterations in each of their children.
 CANDIDATES, ITERATIONS = 8, 60
@@ -71,15 +69,6 @@ class SearchNode:
     number: int = 0
     step: ProofStep | None = field(default=None, repr=False)
     found: NDArray[np.int64] | None = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class ArcDecision:
-    """An arc j -> i, or with `order` that j comes before i; the second child has the opposite."""
-
-    i: int
-    j: int
-    order: bool
 
 
 #: A decision and its two children, None for one without structures.
@@ -250,43 +239,6 @@ class Search:
         node.allowed = np.packbits(allowed)
         return True
 
-    def _candidates(self, point: Support, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
-        """Return the decisions on fractional arcs and orders, the most fractional first.
-
-        An arc that all allowed parent sets have is fractional beside a share of "no parent set", and decides nothing.
-        """
-        arcs = arc_weights(point)
-        # The share of an arc that an integral point would have to change; orders count twice.
-        single = np.minimum(arcs, 1 - arcs)
-        both = np.triu(np.minimum(arcs, arcs.T))
-        scores = np.concatenate([single.ravel(), 2 * both.ravel()])
-        usable = np.concatenate([single.ravel() > 1e-4, both.ravel() > 0.05])
-        n = len(arcs)
-        best = [k for k in np.argsort(-scores, kind="stable")[: 4 * CANDIDATES].tolist() if usable[k]]
-        found = [ArcDecision(k % (n * n) // n, k % n, k >= n * n) for k in best]
-        return [one for one in found if one.order or self._divides(one, allowed)][:CANDIDATES]
-
-    def _divides(self, decision: ArcDecision, allowed: NDArray[np.bool_]) -> bool:
-        """Return whether some allowed parent sets of the child have an arc, and others lack it."""
-        block, contains = self._with_arc(decision)
-        own = contains[allowed[block]]
-        return bool(own.any() and not own.all())
-
-    def _with_arc(self, decision: ArcDecision) -> tuple[slice, NDArray[np.bool_]]:
-        """Return the parent sets of the child as a slice, and which of them have the arc."""
-        j, block = decision.j, slice(*self.sets.offsets[decision.i : decision.i + 2])
-        return block, (self.sets.masks[block, j // 64] >> np.uint64(j % 64)) & np.uint64(1) == 1
-
-    def _undecided(self, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
-        """Return an arc that some allowed parent sets of its child have, and others lack; none if there is no such."""
-        sets = self.sets
-        for i, (a, b) in enumerate(pairwise(sets.offsets.tolist())):
-            masks = sets.masks[a:b][allowed[a:b]]
-            some = members_of(np.bitwise_or.reduce(masks) & ~np.bitwise_and.reduce(masks))
-            if some:
-                return [ArcDecision(i, some[0], False)]
-        return []
-
     def _child(self, node: SearchNode, decision: ArcDecision, first: bool) -> SearchNode | None:
         """Return a child of a node, None if it has no structure."""
         sets, i, j = self.sets, decision.i, decision.j
@@ -295,7 +247,7 @@ class Search:
             if not put_before(before, *((j, i) if first else (i, j))):
                 return None
         else:
-            block, contains = self._with_arc(decision)
+            block, contains = with_arc(self.sets, decision)
             allowed[block] &= contains if first else ~contains
         if not propagate(sets, allowed, before):
             return None
@@ -320,7 +272,9 @@ class Search:
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
         best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
         allowed = self._allowed(node)
-        candidates = self._candidates(relaxation.support(), allowed) or self._undecided(allowed)
+        candidates = fractional(self.sets, relaxation.support(), allowed, CANDIDATES) or undecided(
+            self.sets, allowed
+        )
         for decision in candidates:
             children: list[tuple[float, SearchNode]] = []
             gains = []
