@@ -101,7 +101,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     """Describe what ``milpbn learn --output`` wrote."""
-    from milpbn.network.classifier import left_out_of
+    from milpbn.data.left_out import left_out_of
     from milpbn.network.formats.classifier_files import parents_mapping
     from milpbn.network.parameters.record import recorded
     from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
@@ -152,7 +152,7 @@ def _describe_classifier(path: str) -> list[str]:
 
 def _describe_network(classifier: Classifier) -> list[str]:
     """Return what the file says of one network, and a line per variable."""
-    from milpbn.network.classifier import left_out_of
+    from milpbn.data.left_out import left_out_of
     from milpbn.network.parameters.record import recorded
     from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
 

@@ -85,8 +85,8 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
     import pandas as pd
 
     from milpbn.data.labels import label_of
+    from milpbn.data.left_out import left_out_of
     from milpbn.data.row_index import is_unnamed
-    from milpbn.network.classifier import left_out_of
 
     frame = table.frame
     for name in asked:

@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping
 from datetime import date, datetime
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -236,6 +236,17 @@ def describe_left_out(columns: Mapping[str, Column], left_out: Mapping[str, Why]
             "or list all features (--features)."
         )
     return notes
+
+
+def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of the training table that are no features, each with the reason.
+
+    The provenance is that of a classifier, or another document with a summary of the data. A file may hold anything
+    there, and whatever is no such record counts as none.
+    """
+    data = provenance.get("data")
+    found = data.get("left_out") if isinstance(data, Mapping) else None
+    return {k: v for k, v in found.items() if v in WHYS} if isinstance(found, Mapping) else {}
 
 
 def _appearance(column: Column, why: Why) -> str:

@@ -6,7 +6,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import accumulate
@@ -37,7 +37,6 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
 from milpbn.solving.engines.registry import automatic, get_engine
-from milpbn.solving.warm_up import compile_all, count, tiny_data
 from milpbn.trials.executors import Inline, spread
 from milpbn.trials.judged import Judged
 from milpbn.trials.runner import INLINE, run_cells
@@ -172,7 +171,7 @@ def compare(
 
 def workers_for(contest: Contest, dask: object) -> AbstractContextManager[Inline]:
     """Return the context of where learners run: in this process, or on the workers of a Dask cluster."""
-    return spread(1, dask, prepare=partial(compile_for, of_workers(contest)))
+    return spread(1, dask, prepare=contest.on_worker().compile_kernels)
 
 
 def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
@@ -249,8 +248,8 @@ def compare_parts(
     cells = [(number, name) for number in range(parts.count) for name in contest.order]
     kept = (FinishedRows(None, {}) if finished is None else finished).on(parts, contest.control)
     if where.in_turn:
-        compile_for(contest)
-    learning = Learning(contest, parts, kept) if where.in_turn else Learning(of_workers(contest), parts)
+        contest.compile_kernels()
+    learning = Learning(contest, parts, kept) if where.in_turn else Learning(contest.on_worker(), parts)
     found = run_cells(cells, learning.learn, kept, where, stopping=contest.control.interrupted)
     so_far: dict[int, list[ComparisonRow]] = defaultdict(list)
     for (number, _), (row, structure, failed) in in_order(cells, _told(found, len(cells), contest, where)):
@@ -268,18 +267,6 @@ def _told(
         if not where.in_turn:
             contest.control.report(f"{done} of {count} finished, the last one {cell[1]}")
         yield cell, learnt
-
-
-def of_workers(contest: Contest) -> Contest:
-    """Return a contest as a worker runs it: with one thread, and without reports."""
-    control = replace(
-        contest.control, n_jobs=1, report=_silent, interrupted=interrupts.requested, verbose=False
-    )
-    return replace(contest, control=control)
-
-
-def _silent(line: str) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -392,25 +379,6 @@ def _with_accuracy(
         note="; ".join(filter(None, (late, note_on_parameters(row.details)))),
         judged=judged,
     )
-
-
-def compile_for(contest: Contest) -> None:
-    """Compile the kernels of all searches and learners before the first time limit starts.
-
-    Each learner runs once on a few rows for that. Its errors are ignored here: they occur again with the real data, and
-    are reported then.
-    """
-    control = contest.control
-    if contest.exact:
-        compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
-    rehearsal = replace(control, time_limit=None, report=_silent, parameters=None)
-    for name in contest.names:
-        if name in contest.exact or not get_learner(name).compiles or control.interrupted():
-            continue
-        # Without the user's checkpoint file, which must not contain the state of this rehearsal.
-        own = {key: value for key, value in contest.options_of(name).items() if key != "checkpoint"}
-        with suppress(Exception):
-            get_learner(name)(**own).fit(tiny_data(), rehearsal)
 
 
 def _solve(train: Dataset, score: Score, control: Control, budget: Budget, state: Path | None) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
@@ -15,6 +15,8 @@ from milpbn.learners.base import Control, require_used
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.warm_up import compile_all, count, tiny_data
+from milpbn.util import interrupts
 
 #: The scores and learners that are compared by default.
 DEFAULT = (
@@ -120,6 +122,30 @@ class Contest:
         """The names in the order in which they run: exact searches first."""
         return sorted(self.names, key=lambda name: name not in self.exact)
 
+    def on_worker(self) -> Contest:
+        """Return the contest as a worker runs it: with one thread, and without reports."""
+        asked = interrupts.requested
+        control = replace(self.control, n_jobs=1, report=_silent, interrupted=asked, verbose=False)
+        return replace(self, control=control)
+
+    def compile_kernels(self) -> None:
+        """Compile the kernels of all searches and learners before the first time limit starts.
+
+        Each learner runs once on a few rows for that. Its errors are ignored here: they occur again with the real data,
+        and are reported then.
+        """
+        control = self.control
+        if self.exact:
+            compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
+        rehearsal = replace(control, time_limit=None, report=_silent, parameters=None)
+        for name in self.names:
+            if name in self.exact or not get_learner(name).compiles or control.interrupted():
+                continue
+            # Without the user's checkpoint file, which must not contain the state of this rehearsal.
+            own = {key: value for key, value in self.options_of(name).items() if key != "checkpoint"}
+            with suppress(Exception):
+                get_learner(name)(**own).fit(tiny_data(), rehearsal)
+
     def described(self, data: str, **others: Any) -> dict[str, Any]:
         """Return what a comparison must have in common with the one whose checkpoint it goes on from.
 
@@ -147,3 +173,7 @@ class Contest:
                 **others,
             },
         }
+
+
+def _silent(line: str) -> None:
+    """Report nothing."""

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset, Variable, dropped_notes
 from milpbn.data.encodings import encodings_of
-from milpbn.data.left_out import WHYS
 from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
 from milpbn.network.cards import network_card
@@ -128,17 +127,6 @@ def score_of(provenance: Mapping[str, Any]) -> str:
         return ""
     gamma = score.get("gamma")
     return score["name"] + (f", gamma = {gamma:.6g}" if isinstance(gamma, float) else "")
-
-
-def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Return the columns of the training table that are no features, each with the reason.
-
-    The provenance is `Classifier.provenance`, or another document with a summary of the data. A file may hold anything
-    there, and whatever is no such record counts as none.
-    """
-    data = provenance.get("data")
-    found = data.get("left_out") if isinstance(data, Mapping) else None
-    return {k: v for k, v in found.items() if v in WHYS} if isinstance(found, Mapping) else {}
 
 
 def form_record(data: Dataset) -> dict[str, Any]:

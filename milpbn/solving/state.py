@@ -6,23 +6,20 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from milpbn.certificate.format import Proof
-from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
 from milpbn.engine.pool import Pool
-from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
-from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
+from milpbn.solving.products import OUT_OF_MEMORY, Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -33,34 +30,8 @@ BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 CONTRADICTION = 1e-7
 #: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
 MISMATCH = 1e-7
-#: The outcome of an engine for which the memory did not suffice.
-OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Products:
-    """What the stages of a run have produced so far.
-
-    Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
-    parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
-    another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
-    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
-    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores.
-    """
-
-    problem: Problem
-    reduced: Problem
-    root: Root | None = None
-    proof: Proof | None = None
-    multiplier_proof: MultiplierProof | None = None
-    search: Callable[[], SavedState | None] | None = None
-    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
-    coefficient_seconds: float = 0.0
-    model_seconds: float = 0.0
-    shared: float = 0.0
-    span: float = 0.0
 
 
 class Session:
@@ -111,11 +82,9 @@ class Session:
         self._timed = timed
         #: Number of structures that were scored from the data, and the seconds that this took.
         self.n_scored, self.scoring_seconds = 0, 0.0
-        #: The gaps that were asked for.
-        self.target = target
+        self.target, self.pool = target, Pool(1) if pool is None else pool
         #: A structure, and the standard error of its score.
         self._spread: tuple[Structure, float | None] | None = None
-        self.pool = Pool(1) if pool is None else pool
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
         self.changed = threading.Event()
@@ -156,9 +125,7 @@ class Session:
         Raise SolverError if the structure breaks a constraint of the user, or if its score by the coefficients is not
         its score from the data.
         """
-        if (
-            self.pool.size == 1
-        ):  # otherwise arcs that change nothing are forbidden, unless they were asked for
+        if self.pool.size == 1:  # else arcs that change nothing are forbidden, unless they were asked for
             structure = without_unused(self.problem, structure)
         value = self._by_coefficients(structure, source)
         with self._lock:
@@ -353,16 +320,15 @@ class Session:
 
     def _reached(self, objective: float, bound: float) -> Limit | None:
         """Return which gap that was asked for is reached."""
-        return self.target.reached(
-            objective, bound, self.standard_error(self.structure) if self.target.gap_se else None
-        )
+        error = self.standard_error(self.structure) if self.target.gap_se else None
+        return self.target.reached(objective, bound, error)
 
     def standard_error(self, structure: Structure | None) -> float | None:
         """Return the standard error of a structure's score in nats (`milpbn.problem.rescore.standard_error`)."""
-        known = self._spread
-        if structure is None or (known is not None and known[0] is structure):
-            return None if structure is None or known is None else known[1]
-        self._spread = structure, self.problem.standard_error(structure)
+        if structure is None:
+            return None
+        if self._spread is None or self._spread[0] is not structure:
+            self._spread = structure, self.problem.standard_error(structure)
         return self._spread[1]
 
     def tolerance(self, objective: float) -> float:

@@ -16,9 +16,9 @@ import milpbn
 from milpbn.claims.parts import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.claims.selection import Selection
+from milpbn.data.left_out import left_out_of
 from milpbn.errors import InputError
 from milpbn.network import AveragedClassifier, Classifier, save_classifier
-from milpbn.network.classifier import left_out_of
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
