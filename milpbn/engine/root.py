@@ -19,7 +19,7 @@ from milpbn.engine.optima import Optima
 from milpbn.engine.pool import Pool
 from milpbn.engine.reduction import restricted
 from milpbn.engine.relaxation.oracle import RELAXED as RELAXED_ORACLE
-from milpbn.engine.relaxation.oracle import heaviest_structure, oracle_of
+from milpbn.engine.relaxation.oracle import oracle_of
 from milpbn.engine.relaxation.reduced_costs import heaviest_with
 from milpbn.engine.thresholds import fixing_threshold
 from milpbn.engine.tuning import TUNING
@@ -361,12 +361,10 @@ def root_bound(
     proof: Proof | None = None,
     pool: Pool | None = None,
 ) -> tuple[Problem, Root | None]:
-    """Bound the score of every structure, by the dual of the margin rows or by one call of the oracle.
+    """Bound the score of every structure by the dual of the margin rows.
 
-    A decomposable score is linear: one call of the oracle bounds it, and if acyclicity is not relaxed, also solves the
-    problem. For the soft margins and the conditional log-likelihood, Frank-Wolfe steps give the bound, and candidate
-    sets that no structure better than the incumbent contains are fixed to 0. The hard margin and AICc get no bound
-    here.
+    For the soft margins and the conditional log-likelihood, Frank-Wolfe steps give the bound, and candidate sets that
+    no structure better than the incumbent contains are fixed to 0. Other scores get no bound here.
 
     Parameters
     ----------
@@ -384,8 +382,6 @@ def root_bound(
     root : Root or None
         The state from which a tree search can continue; None if no steps were taken.
     """
-    if problem.margins is None and problem.curve is None:
-        _bound_linear(problem, events)
     if problem.margins is None or problem.margins.smallest or best is None:
         return problem, None
 
@@ -394,18 +390,3 @@ def root_bound(
         best = root.list_neighbours(best, events)
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root
-
-
-def _bound_linear(problem: Problem, events: Events) -> None:
-    candidates = problem.candidates
-    oracle = oracle_of(candidates)
-    choice = np.empty(candidates.n_variables, dtype=np.int64)
-    everything = np.ones(candidates.n_sets, dtype=bool)
-    no_edges = np.zeros((oracle.n, oracle.n), dtype=np.int64)
-    rounded_up = problem.linear + CAREFUL * problem.linear_error
-    _, bound, acyclic = heaviest_structure(oracle, rounded_up, everything, no_edges, 0, choice)
-    events.bound(float(bound))
-    if acyclic:
-        structure = candidates.structure(choice)
-        if problem.obeys(structure):
-            events.offer(structure)

@@ -81,6 +81,8 @@ class Settings:
     acyclicity: str = "order"
     #: Fix parent sets to 0 that are proved to be in no better structure: in the native tree, and when a MILP is built.
     reduce: bool = True
+    #: Stop before any branching; only for an engine that maximises sums of local terms.
+    root_only: bool = False
 
     def remaining(self) -> float | None:
         """Return the seconds until the deadline, at least 0, or None without one."""

@@ -36,7 +36,10 @@ from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.registry import find_score, sums_of_samples
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.subset import Subset
+from milpbn.solvers.base import Settings
 from milpbn.solving.api import training_data
+from milpbn.solving.engines.base import Start
+from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.warm_up import warm_up
@@ -253,6 +256,8 @@ def _bounded(
     warm_up(problem, bounds=True)
     end = time.monotonic() + START_SECONDS
     record = EventLog(lambda: time.monotonic() > end)
+    if problem.score.kind.shape is Shape.LINEAR:
+        BranchAndCutEngine().run(problem, Start(best), Settings(root_only=True), record)
     smaller, root = root_bound(problem, best, record, reduce=reduced)
     best = max([best, *record.structures], key=problem.rescore)
     bound = min(record.bounds, default=math.inf)

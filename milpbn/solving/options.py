@@ -142,6 +142,7 @@ class Options(DeclaredOptions):
             log=None if self.log is None else Path(self.log),
             acyclicity=self.acyclicity,
             reduce=self.reduce,
+            root_only=self.root_only,
         )
 
     @property

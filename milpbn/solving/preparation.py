@@ -5,6 +5,7 @@ Each stage is a small function of the job and the session, and asks the session 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 
 from milpbn.claims.reasons import BoundSource, Limit
@@ -13,7 +14,10 @@ from milpbn.errors import SolverError
 from milpbn.heuristics.starts import plain_starts
 from milpbn.heuristics.tuning import TUNING as CLIMBS
 from milpbn.problem.bounds import first_bound, loose_bound, trivial_bound
+from milpbn.problem.scores.base import Shape
 from milpbn.solving.checkpoint import SavedSearch
+from milpbn.solving.engines.base import Start
+from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.enlarging import climb, offer
 from milpbn.solving.job import Job
 from milpbn.solving.state import Session
@@ -43,7 +47,7 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
             # Whatever the reason was: no engine must search over these parent sets only.
             session.stop(Limit.TIME)
             return
-    if job.engine.capabilities.local_only and not job.options.root_only:
+    if job.engine.capabilities.local_only:
         # Branch and cut climbs by itself, and has better bounds at once.
         if bounds:
             session.bound(trivial_bound(session.problem), BoundSource.CERTIFIED)
@@ -64,9 +68,12 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         starts = [session.structure, *(s for s in starts if s != session.structure)]
     # An engine that continues from the root perturbs structures by itself.
     restarts = 0 if job.continues_root else CLIMBS.restarts
-    climb(session, starts, job.options.random_state, restarts=restarts)
-    if job.options.root_bound and kernels.ready("root") and not session.budget.stop():
-        _bound_root(job, session)
+    local = session.problem.score.kind.shape is Shape.LINEAR
+    if not (local and job.options.root_bound):
+        climb(session, starts, job.options.random_state, restarts=restarts)
+    stage = "branching" if local else "root"
+    if job.options.root_bound and kernels.ready(stage) and not session.budget.stop():
+        (_bound_local if local else _bound_root)(job, session)
 
 
 def _resume(session: Session, earlier: SavedSearch, *, begun: bool) -> None:
@@ -127,3 +134,10 @@ def _bound_root(job: Job, session: Session) -> None:
     session.produce(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:
         climb(session, [session.structure], options.random_state)
+
+
+def _bound_local(job: Job, session: Session) -> None:
+    """Run branch and cut without branching, before a MILP solver."""
+    settings = replace(job.options.settings(session.budget.deadline), root_only=True)
+    events = session.events(BranchAndCutEngine.source, budget=session.brief())
+    BranchAndCutEngine().run(session.problem, Start(session.structure), settings, events)

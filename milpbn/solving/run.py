@@ -77,7 +77,7 @@ def run(job: Job) -> Result:
             with library_threads(blas), threads_used(options.n_threads), interrupts.deferred():
                 bounds = options.root_bound or any(step.bounds for step in job.steps)
                 can = job.engine.capabilities
-                branches = (can.continues_root or can.local_only) and not options.root_only
+                branches = can.local_only or (can.continues_root and not options.root_only)
                 with closing(Kernels(job.problem, bounds, branches, session.budget.over)) as kernels:
                     _run_stages(job, session, kernels, report)
         except KeyboardInterrupt:
@@ -123,7 +123,7 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
     goes_on = job.earlier is not None and job.earlier.tree is not None and session.products.root is not None
     if session.budget.stop() and not goes_on:
         return
-    if job.options.root_only:
+    if job.options.root_only and not job.engine.capabilities.local_only:
         session.produce(outcome=Outcome(limit="node"))
         return
     engine = without_root(job.engine, job.problem.score) if session.products.root is None else job.engine

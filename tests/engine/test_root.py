@@ -156,16 +156,16 @@ def test_a_restricted_problem_has_the_same_scores(name):
 
 @pytest.mark.parametrize("name", ["ll", "mdl", "aic", "bdeu"])
 @pytest.mark.parametrize("max_parents", [2, 3])
-def test_one_call_of_the_oracle_solves_decomposable_scores(name, max_parents):
+def test_the_root_of_branch_and_cut_solves_small_decomposable_scores(name, max_parents):
     data = random_data(3)
     score = Score(name=name, class_parents=False, max_parents=max_parents)
-    record = EventLog()
-    root_bound(build_problem(data, score), None, record)
     best = optimum(data, score)
-    bounds, found = record.bounds, record.structures
-    assert bounds == [pytest.approx(best.objective)]
-    assert bounds[0] >= best.objective - 1e-12 * abs(best.objective)
-    assert found[0].parents in best.structures
+    for backend in ("auto", "highs"):
+        result = solve(data, score, backend=backend, root_only=True, threads=1, verbose=False)
+        assert (result.bound_source, result.reason) == ("certified", "optimal")
+        assert result.bound == pytest.approx(best.objective)
+        assert result.bound >= best.objective - 1e-12 * abs(best.objective)
+        assert result.structure.parents in best.structures
 
 
 @pytest.mark.parametrize("score", ALL, ids=str)

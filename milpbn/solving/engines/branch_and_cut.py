@@ -97,6 +97,8 @@ class _Maximisation:
             return Outcome(finished=True)
         if budget.over():
             return Outcome()
+        if settings.root_only:
+            return Outcome(limit="node")
         search = Search(cutting, lambda: self._tolerance(cutting), tell)
         search.run()
         if not search.finished:
