@@ -25,13 +25,8 @@ from milpbn.solving.recipes import RECIPES
 
 
 def _exact(score: str, budgets: Budgets) -> ExactSearch:
-    kind = find_score(score)
-    choice = SettingChoice(
-        score=score,
-        seconds=budgets.selection,
-        p=P_GRID if kind.takes("gamma") else None,
-        acyclicity="order" if kind.is_margin else "cluster",
-    )
+    p = P_GRID if find_score(score).takes("gamma") else None
+    choice = SettingChoice(score=score, seconds=budgets.selection, p=p)
     return ExactSearch(choice=choice, seconds=budgets.final)
 
 

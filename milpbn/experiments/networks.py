@@ -56,8 +56,7 @@ class ClosedFormMethod(Method):
 class SettingChoice(Method):
     """Choice of p and max_parents by accuracy on validation rows (P12, section 6).
 
-    Of a score without gamma only max_parents is chosen. Each trial may take so many seconds. The acyclicity is that of
-    the MILP of a generative score.
+    Of a score without gamma only max_parents is chosen. Each trial may take so many seconds.
     """
 
     score: str
@@ -66,7 +65,7 @@ class SettingChoice(Method):
     p: tuple[float, ...] | None = P_GRID
     class_parents: bool = True
     smoothing: float = 1.0
-    acyclicity: str = "order"
+    acyclicity: str = "order"  # kept in the keys of cells
 
     @property
     def name(self) -> str:
@@ -78,9 +77,7 @@ class SettingChoice(Method):
         score = Score(name=self.score, class_parents=self.class_parents, smoothing=self.smoothing)
         chosen = choose(
             Question(given.part.training, score),
-            Options(
-                threads=given.threads, random_state=given.seed, acyclicity=self.acyclicity, verbose=False
-            ),
+            Options(threads=given.threads, random_state=given.seed, verbose=False),
             Grid(self.p, self.max_parents),
             trial_seconds=self.seconds,
         )
@@ -126,7 +123,6 @@ class ExactSearch(Method):
                 time_limit=self.seconds,
                 threads=given.threads,
                 random_state=given.seed,
-                acyclicity=self.choice.acyclicity,
                 start=None if start is None else Structure.from_mapping(train.names, start),
                 certificate=certificate,
                 verbose=False,

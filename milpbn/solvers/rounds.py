@@ -17,13 +17,11 @@ from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.separation import Separation
 from milpbn.errors import SolverError
-from milpbn.milp.clusters import cyclic_clusters
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.sample_rows import tangent_block
-from milpbn.network.structure import Structure, topological_order
+from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
-from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack
-from milpbn.problem.scores.base import Shape
+from milpbn.problem.rows import RowBlock, stack
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.highs import HighsSolver
 from milpbn.solvers.support.audit import solve_audited
@@ -60,12 +58,11 @@ class ClusterRows:
         self._separate = Separation(formulation.problem.candidates)
 
     def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
-        """Return the rows of short cycles at an integral point, else what `milpbn.engine.parent_sets` finds."""
-        if not integral:
-            return self._separate(x[: self._formulation.n_sets])
-        candidates = self._formulation.problem.candidates
-        clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
-        return {s: cluster_block(candidates, s) for s in clusters}
+        """Return rows that a point violates; none of an integral point if its graph has no cycle."""
+        eta = x[: self._formulation.n_sets]
+        if integral:
+            eta = self._formulation.problem.indicator(self._formulation.choice(x))
+        return self._separate(eta)
 
 
 class TangentRows:
@@ -110,9 +107,9 @@ def solve_formulation(
 
     With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
     inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
-    added in rounds. Rows that the LP relaxation violates come first, cluster and block rows with either kind of
-    acyclicity if the score is a sum over parent sets. The bound of every round is valid, because the round solves a
-    relaxation. `events` also receives cyclic points, and points whose score is overestimated, and must check them.
+    added in rounds. Rows that the LP relaxation violates come first: cluster and block rows with either kind of
+    acyclicity, and tangents. The bound of every round is valid, because the round solves a relaxation. `events` also
+    receives cyclic points, and points whose score is overestimated, and must check them.
 
     Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
     contradicts itself (`milpbn.solvers.support.audit`).
@@ -122,11 +119,8 @@ def solve_formulation(
         return None if start is None or not solver.capabilities.warm_start else current.vector(start)
 
     require_sound(solver, settings, events)
-    kinds: list[RowKind] = []
+    kinds: list[RowKind] = [ClusterRows(formulation)]
     added: set[Hashable] = set()
-    clusters = ClusterRows(formulation)
-    if formulation.acyclicity == "cluster":
-        kinds.append(clusters)
     if formulation.tangents:
         tangents = TangentRows(formulation)
         kinds.append(tangents)
@@ -135,13 +129,13 @@ def solve_formulation(
             rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
-    if kinds or formulation.problem.score.kind.shape is Shape.LINEAR:
-        formulation = strengthen_root(formulation, kinds or [clusters], settings, events)
+    formulation = strengthen_root(formulation, kinds, settings, events)
+    if formulation.acyclicity == "order":
+        del kinds[0]
     if not kinds:
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
     if solver.capabilities.lazy_rows and not formulation.tangents:
-        separate = _Separation(formulation.problem.candidates)
-        lazily = replace(formulation.milp, lazy_rows=separate)
+        lazily = replace(formulation.milp, lazy_rows=_LazyRows(formulation.problem.candidates))
         return solve_audited(solver, lazily, vector(formulation), settings, events)
     while True:
         watch = _Watch(kinds, added, events)
@@ -178,23 +172,20 @@ class _Watch:
         self._events.point(x, source, objective)
 
 
-class _Separation:
-    """The `LazyRows` of a formulation over these parent sets: the cluster and block rows that a point violates."""
+class _LazyRows:
+    """The `LazyRows` of a formulation: the cluster and block rows that a point violates."""
 
     def __init__(self, candidates: Candidates) -> None:
-        self._candidates, self._fractional = candidates, Separation(candidates)
+        self._candidates, self._separate = candidates, Separation(candidates)
 
     def __call__(self, x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
-        candidates = self._candidates
-        eta = np.asarray(x[: candidates.n_sets], dtype=np.float64)
-        chosen = candidates.heaviest(eta)
-        if eta[chosen].min() <= 1 - 1e-6:
-            blocks = self._fractional(eta).values()
-            return [(b.matrix.indices.astype(np.int64), -b.matrix.data, -float(b.upper[0])) for b in blocks]
-        parents = [candidates.flat[p] for p in chosen]
-        clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)
-        rows = [cluster_parent_sets(candidates, s) for s in clusters]
-        return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
+        eta = np.array(x[: self._candidates.n_sets], dtype=np.float64)
+        chosen = self._candidates.heaviest(eta)
+        if eta[chosen].min() > 1 - 1e-6:
+            eta[:] = 0.0
+            eta[chosen] = 1.0
+        blocks = self._separate(eta).values()
+        return [(b.matrix.indices.astype(np.int64), -b.matrix.data, -float(b.upper[0])) for b in blocks]
 
 
 def strengthen_root(

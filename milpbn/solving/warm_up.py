@@ -279,7 +279,12 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
 
     search = of(SEARCH, SMOOTH if examples["softening"].smooth else HARD)
     root = of(ROOT, OF_ORACLE.get(examples["oracle"].kind, []), ROWS if rows else [])
-    return {"search": search, "root": root, "branching": of(TREE), "milp": of(COEFFICIENTS)}
+    return {
+        "search": search,
+        "root": root,
+        "branching": of(TREE),
+        "milp": of(COEFFICIENTS) + for_parent_sets(),
+    }
 
 
 def _examples(problem: Problem) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from milpbn.experiments import networks, recommended
 from milpbn.experiments.base import Budgets, Figures, MethodInput
 from milpbn.experiments.baselines import SupportVectors
 from milpbn.experiments.methods import METHODS, method
-from milpbn.experiments.networks import ExactSearch, SettingChoice
+from milpbn.experiments.networks import ExactSearch
 from milpbn.experiments.protocol import parts
 from milpbn.experiments.recommended import RecommendedMethod
 from milpbn.learners.svm import choose_pair, grid_from_the_middle
@@ -46,8 +46,8 @@ def work(part, needed=None):
 
 
 def small_choice(score):
-    p = None if score == "mdl" else (0.6, 0.9)
-    return SettingChoice(score=score, seconds=20.0, p=p, max_parents=(1, 2))
+    choice = method(score, BUDGETS, 3).choice
+    return replace(choice, seconds=20.0, p=None if choice.p is None else (0.6, 0.9), max_parents=(1, 2))
 
 
 @pytest.mark.parametrize("name", ["nb", "tan"])

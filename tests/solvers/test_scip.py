@@ -17,10 +17,9 @@ from backend_cases import (
 )
 from numpy.typing import NDArray
 
-from milpbn.milp.clusters import cyclic_clusters
+from milpbn.engine.parent_sets.separation import Separation
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.milp import LazyRows
-from milpbn.problem.rows import cluster_parent_sets
 from milpbn.solvers.base import Settings
 from milpbn.solvers.scip import ScipSolver
 
@@ -28,17 +27,14 @@ from milpbn.solvers.scip import ScipSolver
 def separator(formulation: Formulation, seen: list[bool]) -> LazyRows:
     """Return rows against the cycles of a rounded point that it violates."""
     candidates = formulation.problem.candidates
+    rows_of = Separation(candidates)
 
     def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
-        eta = x[: formulation.n_sets]
-        chosen = [
-            a + int(np.argmax(eta[a:b]))
-            for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
-        ]
-        clusters = cyclic_clusters([candidates.flat[p] for p in chosen])
-        rows = [cluster_parent_sets(candidates, s) for s in clusters]
+        eta = np.zeros(formulation.n_sets)
+        eta[candidates.heaviest(x[: formulation.n_sets])] = 1.0
+        rows = rows_of(eta).values()
         seen.append(bool(rows))
-        return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
+        return [(row.matrix.indices.astype(np.int64), -row.matrix.data, -row.upper[0]) for row in rows]
 
     return separate
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.engine.parent_sets.ascent import unplaceable
 from milpbn.engine.parent_sets.rows import CLUSTER, Row
 from milpbn.engine.parent_sets.sets import (
     ParentSets,
@@ -65,6 +66,12 @@ def support_of(sets: ParentSets, columns: NDArray[np.int64], values: NDArray[np.
     used, shares = columns[positive][order], values[positive][order]
     offsets = np.searchsorted(sets.child[used], np.arange(sets.n_variables + 1)).astype(np.int64)
     return Support(used, offsets, sets.masks[used], shares)
+
+
+def on_cycles(point: Support) -> tuple[int, ...]:
+    """Return the variables on or behind the cycles of an integral point, which are a violated cluster; else none."""
+    chosen = np.flatnonzero(point.shares > 0.5)
+    return members_of(unplaceable(np.arange(len(chosen) + 1), chosen, point.masks))
 
 
 @kernel

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.multiplier_proof import MultiplierProof
-from milpbn.engine.parent_sets.ascent import first_clusters, unplaceable
+from milpbn.engine.parent_sets.ascent import first_clusters
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
-from milpbn.engine.parent_sets.clusters import Support, violated_clusters
+from milpbn.engine.parent_sets.clusters import Support, on_cycles, violated_clusters
 from milpbn.engine.parent_sets.paths import broken_independences, violated_path_rows
 from milpbn.engine.parent_sets.relaxation import Priced, RestrictedProgram
 from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
-from milpbn.engine.parent_sets.sets import ParentSets, members_of
+from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.problem.constraints import Rules
 from milpbn.util.budget import Budget
 
@@ -224,9 +224,7 @@ class Cutting:
 
         These are the cluster of the variables on or behind cycles, or rows of paths.
         """
-        used = point.used[point.shares > 0.5]
-        members = members_of(unplaceable(np.arange(len(used) + 1), used, self.sets.masks))
-        if members:
+        if members := on_cycles(point):
             return [Row(CLUSTER, members)]
         return violated_path_rows(point, self.rules) + broken_independences(point, self.rules)
 

@@ -1,4 +1,4 @@
-"""Cluster and block rows for a MILP over all candidate parent sets: those that a fractional point violates."""
+"""Cluster and block rows for a MILP over all candidate parent sets: those that a point violates."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.blocks import violated_blocks
-from milpbn.engine.parent_sets.clusters import support_of, violated_clusters
+from milpbn.engine.parent_sets.clusters import on_cycles, support_of, violated_clusters
 from milpbn.engine.parent_sets.cutting import BLOCK_SIZES, BLOCKS, MOST_CLUSTERS
-from milpbn.engine.parent_sets.rows import Row, matrix_of, pack
+from milpbn.engine.parent_sets.rows import CLUSTER, Row, matrix_of, pack
 from milpbn.engine.parent_sets.sets import ParentSets, masks_of
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock
@@ -29,11 +29,17 @@ class Separation:
         self._columns, self._points = np.arange(n_sets), 0
 
     def __call__(self, eta: NDArray[np.float64]) -> dict[Hashable, RowBlock]:
-        """Return rows that a point eta, shape (P,), violates, each as a block of its own."""
+        """Return rows that a point eta, shape (P,), violates, each as a block of its own.
+
+        If all shares are 0 or 1, there are none only if the graph has no cycle.
+        """
         self._points += 1
         point = support_of(self._sets, self._columns, eta)
         rows = violated_clusters(point, self._points)[:MOST_CLUSTERS]
-        rows += violated_blocks(point, BLOCK_SIZES, BLOCKS, np.random.default_rng(self._points))
+        if not point.integral:
+            rows += violated_blocks(point, BLOCK_SIZES, BLOCKS, np.random.default_rng(self._points))
+        elif not rows and (members := on_cycles(point)):
+            rows = [Row(CLUSTER, members)]
         return {row: self._block(row) for row in rows}
 
     def _block(self, row: Row) -> RowBlock:

@@ -29,7 +29,6 @@ class Exact(Decomposable):
             data,
             self.spec(),
             backend=self.backend,
-            acyclicity="cluster",
             **solver_limits(budget),
             threads=control.n_jobs,
             random_state=control.random_state,

@@ -13,8 +13,8 @@ from milpbn.engine.events import Events
 from milpbn.engine.reduction import restricted
 from milpbn.engine.thresholds import fixing_threshold
 from milpbn.errors import MilpbnError, SolverError
-from milpbn.milp.clusters import repaired
 from milpbn.milp.formulation import Formulation, formulate
+from milpbn.milp.repair import repaired
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import EPS

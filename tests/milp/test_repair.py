@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from running import random_data, run
 
-from milpbn.milp.clusters import cyclic_clusters, repaired
+from milpbn.engine.parent_sets.separation import Separation
+from milpbn.milp.repair import repaired
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates, build_candidates
 from milpbn.problem.constraints import Constraints
@@ -39,20 +40,15 @@ def clusters(n: int) -> list[frozenset[int]]:
 @pytest.mark.parametrize("kind", CANDIDATES)
 def test_rows_hold_for_acyclic_graphs_and_cut_off_all_others(kind: str) -> None:
     candidates = CANDIDATES[kind]
-    rows = {s: (indicator_row(candidates, s)) for s in clusters(4)}
-    cyclic = 0
+    rows, separate, cyclic = [indicator_row(candidates, s) for s in clusters(4)], Separation(candidates), 0
     for parents in product(*candidates.sets):
         eta = indicator(candidates, parents)
-        violated = [s for s, row in rows.items() if row @ eta < 1]
-        found = cyclic_clusters(list(parents))
-        if topological_order(parents) is not None:
-            assert not violated
-            assert found == []
-        else:
-            cyclic += 1
-            assert violated
-            assert found
-            assert set(found) <= set(violated)
+        found = separate(eta).values()
+        assert all(row.slack(eta)[0] < 0 for row in found)
+        is_cyclic = topological_order(parents) is None
+        assert any(row @ eta < 1 for row in rows) == is_cyclic
+        assert bool(found) == is_cyclic
+        cyclic += is_cyclic
     assert cyclic > 0
 
 
@@ -75,19 +71,19 @@ def test_arcs_inside_a_cluster_would_be_the_wrong_rows() -> None:
     assert indicator_row(CANDIDATES["margin"], cluster) @ indicator(CANDIDATES["margin"], parents) >= 1
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(2, 12), st.integers(0, 10**6))
-def test_cyclic_clusters_are_cycles(n: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    parents = [
-        tuple(j for j in range(n) if j != i and rng.random() < rng.choice([0.05, 0.2])) for i in range(n)
-    ]
-    found = cyclic_clusters(parents)
-    assert bool(found) == (topological_order(parents) is None)
-    for s in found:
-        # Every member has a parent among the other members.
-        assert all(set(parents[i]) & s for i in s)
-    assert found == sorted(set(found), key=lambda s: (len(s), sorted(s)))
+@pytest.mark.parametrize("n", [3, 5, 8, 12])
+def test_rows_are_found_for_every_cycle(n: int) -> None:
+    """Also for cycles that only all variables together are on."""
+    candidates = build_candidates(
+        [f"v{i}" for i in range(n)], Score(name="ll", parent_sets="all", max_parents=1)
+    )
+    separate, ring = Separation(candidates), [(i - 1) % n for i in range(n)]
+    for cut in range(n + 1):
+        parents = [() if i == cut else (j,) for i, j in enumerate(ring)]
+        eta = indicator(candidates, parents)
+        rows = separate(eta).values()
+        assert bool(rows) == (topological_order(parents) is None)
+        assert all(row.slack(eta)[0] < 0 for row in rows)
 
 
 @settings(max_examples=60, deadline=None)
