@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: Options of the search that have a meaning without data.
 PASSED_ON = (
     *("backend", "time_limit", "gap_rel", "gap_abs", "threads", "random_state", "n_best", "within"),
-    *("solver_options", "output", "certificate", "trace", "log"),
+    *("solver_options", "output", "certificate", "trace", "log", "checkpoint", "resume"),
 )
 #: All such options.
 ALLOWED = {*PASSED_ON, "acyclicity", "start", "quiet", "verbose"}

@@ -20,15 +20,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import LARGEST, PLACE_BYTES, kept_arrays
-from milpbn.certificate.records import Decision
+from milpbn.certificate.records import BLOCK, Decision
 from milpbn.problem.candidates import Candidates
+from milpbn.util.saved_arrays import SavedArrays, count
 
 #: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and the values of f on their
 #: subsets if it is a block's.
@@ -55,8 +56,8 @@ class MultiplierProof:
     n_variables: int = 0
     searched: dict[str, NDArray[Any]] = field(default_factory=dict)
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
-    #: Steps that have removed parent sets, in their order; and the best bound of every node.
-    fixings: dict[int, list[ProofStep]] = field(default_factory=dict)
+    #: Steps that have removed parent sets, with their nodes, in their order; and the best bound of every node.
+    fixings: list[tuple[int, ProofStep]] = field(default_factory=list)
     bounds: dict[int, ProofStep] = field(default_factory=dict)
     nbytes: int = 0
     _rows: dict[Key, int] = field(default_factory=dict)
@@ -79,18 +80,20 @@ class MultiplierProof:
     def step(self, rows: Iterable[Key], multipliers: NDArray[np.float64]) -> ProofStep:
         """Return these multipliers as a step; nothing is recorded but the inequalities."""
         with self._lock:
-            places = []
-            for key in rows:
-                if key not in self._rows:
-                    self._rows[key] = len(self._rows)
-                    self.nbytes += self.n_variables + 8 * (1 + len(key[2]))
-                places.append(self._rows[key])
+            places = [self._place(key) for key in rows]
             return ProofStep(np.array(places, dtype=np.int32), multipliers.astype(np.float64))
+
+    def _place(self, key: Key) -> int:
+        """Return the number of an inequality, which is recorded if it is new."""
+        if key not in self._rows:
+            self._rows[key] = len(self._rows)
+            self.nbytes += self.n_variables + 8 * (1 + len(key[2]))
+        return self._rows[key]
 
     def fix(self, node: int, step: ProofStep) -> None:
         """Record that a step has removed parent sets from a node."""
         with self._lock:
-            self.fixings.setdefault(node, []).append(step)
+            self.fixings.append((node, step))
             self.nbytes += step.nbytes
 
     def bound(self, node: int, step: ProofStep) -> None:
@@ -112,12 +115,48 @@ class MultiplierProof:
             self.nbytes += PLACE_BYTES
             return children
 
+    def copy(self) -> MultiplierProof:
+        """Return the proof of this moment, which does not grow any more. It shares its steps with this one."""
+        with self._lock:
+            grown = list(self.branches), list(self.fixings), dict(self.bounds), self.nbytes, dict(self._rows)
+            return MultiplierProof(self.n_variables, self.searched, *grown, self._nodes)
+
+    @classmethod
+    def restored(cls, saved: SavedArrays) -> MultiplierProof:
+        """Return the proof of which `state` returned the arrays; it has to `begin` anew.
+
+        Raises UnfitError if the arrays do not fit together.
+        """
+        limits = saved.array("row_limit", np.int64, None).tolist()
+        members = saved.array("row_members", np.bool_, len(limits), None)
+        values = iter(saved.array("row_values", np.int64, None).tolist())
+        nodes = saved.array("step_node", np.int32, None).tolist()
+        rows = saved.pieces("multipliers_size", "multiplier_row", np.int32, below=len(limits))
+        multipliers = saved.pieces("multipliers_size", "multiplier", np.float64)
+        proof = cls(n_variables=members.shape[1])
+        for limit, own in zip(limits, members, strict=True):
+            inside = tuple(np.flatnonzero(own).tolist())
+            proof._place((limit, inside, tuple(islice(values, 1 << len(inside) if limit == BLOCK else 0))))
+        steps = list(zip(nodes, map(ProofStep, rows, multipliers), strict=True))
+        fixed = saved.count("fixings")
+        for steps_of, record in ((steps[:fixed], proof.fix), (steps[fixed:], proof.bound)):
+            for step in steps_of:
+                record(*step)
+        proof.branches = [tuple(one) for one in saved.array("branches", np.int32, None, 6).tolist()]
+        proof.nbytes += PLACE_BYTES * len(proof.branches)
+        proof._nodes += 2 * len(proof.branches)
+        return proof
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of the proof, and the number of the steps that have removed parent sets."""
+        known = self.copy()
+        return {**known.arrays(), "fixings": count(len(known.fixings))}
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the proof as arrays: inequalities, branches, and the concatenated steps of all nodes."""
         with self._lock:
             keys, branches, searched = list(self._rows), list(self.branches), self.searched
-            steps = [(node, step) for node, own in self.fixings.items() for step in own]
-            steps += self.bounds.items()
+            steps = [*self.fixings, *self.bounds.items()]
         members = np.zeros((len(keys), self.n_variables), dtype=bool)
         for row, (_, own, _) in zip(members, keys, strict=True):
             row[list(own)] = True

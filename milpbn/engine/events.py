@@ -9,6 +9,9 @@ from milpbn.network.structure import Structure
 from milpbn.util.archives import Source
 from milpbn.util.budget import Budget
 
+#: What the names of the arrays of open nodes and of a proof begin with in a saved state, and one that every such has.
+NODE, PROOF, CHILDREN = "node.", "proof.", "search.children"
+
 
 class SavedState(Protocol):
     """The state of a search at one moment, which a checkpoint keeps; nothing in it changes any more."""

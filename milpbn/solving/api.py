@@ -120,7 +120,7 @@ def maximise(question: Question, options: Options, *, started: float | None = No
             # Without a state of the tree search, the stages before it begin anew from this structure.
             stated = replace(stated, start=earlier.structure)
             if shows:
-                LINE.keep(f"Going on from the checkpoint {earlier.path!r}, {earlier.state()}.")
+                LINE.keep(earlier.sentence)
         budget.before(lambda: stated.samples, "identical samples were merged")
         with threads_used(options.n_threads):
             problem, steps = reduction(stated, question.scope).apply(stated, earlier)

@@ -1,8 +1,9 @@
 """The checkpoint of a search: what it holds, what it refuses, and when it is written.
 
 It holds the incumbent, the trace and the counters of the run, and once the tree search has begun, that search's whole
-state (`milpbn.engine.tree.saved_search`) with the proof. Its bounds are claims of the file. The incumbent is scored
-again from the data, and the certificate, which is verified apart from all this, proves the bound.
+state with the proof (`milpbn.engine.tree.saved_search`, `milpbn.engine.parent_sets.saved_state`). Its bounds are claims
+of the file. The incumbent is scored again from the data, and the certificate, which is verified apart from all this,
+proves the bound.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.reading import TracePoint, read_among
-from milpbn.engine.events import SavedState
-from milpbn.engine.tree.saved_search import NODE, PROOF
+from milpbn.engine.events import CHILDREN, NODE, PROOF, SavedState
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.state import Session
@@ -49,8 +51,6 @@ KIND = "search"
 SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
 #: What the names of the arrays about the run begin with.
 RUN = "run."
-#: An array that the state of a tree search has.
-TREE = "search.children"
 #: Header, arrays, and the state of the tree search, if it has begun, at one moment of a run.
 _State = tuple[dict[str, Any], dict[str, NDArray[Any]], SavedState | None]
 
@@ -80,29 +80,49 @@ class SavedSearch(NamedTuple):
     candidates: Candidates | None
     ranked: int
     sample_weights: NDArray[np.float64] | None
-    proof: Proof | None
+    proof: Proof | MultiplierProof | None
     among: str
 
     def state(self) -> str:
         """Return a clause about the state of the search."""
         where = "before the tree search"
         if self.tree is not None:
-            where = f"with {self.nodes} nodes, {self.open_nodes} of them open"
-            if self.open_nodes == 0:
+            where = f"with {self.nodes} nodes, {self.open_nodes} open"
+            if self.nodes == 0:
+                where = "at the root of the tree"
+            elif self.open_nodes == 0:
                 where = f"with {self.nodes} nodes, after the search has ended"
         numbers = f"incumbent {self.objective:.6f}, bound {self.bound:.6f}"
         return f"written after {self.seconds:.1f} s {where}; {numbers}{f' among {self.among}' if self.among else ''}"
 
+    @property
+    def sentence(self) -> str:
+        """What a run says that goes on from it."""
+        return f"Going on from the checkpoint {self.path!r}, {self.state()}."
+
 
 def describe(question: Question, options: Options) -> dict[str, Any]:
     """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
-    described: dict[str, Any] = {
-        "data": question.data.sha256,
-        "score": question.score.to_dict(),
-        "constraints": (question.constraints or Constraints()).to_dict(),
+    constraints, scope = question.constraints or Constraints(), (question.subset, question.screen)
+    return description(options, question.data.sha256, question.score, constraints, *scope)
+
+
+def description(
+    options: Options,
+    sha256: str,
+    score: Score,
+    constraints: Constraints,
+    subset: int | None = None,
+    screen: int | None = None,
+) -> dict[str, Any]:
+    """Return the same for data, or local scores, with this hash."""
+    values: dict[str, Any] = {
+        "data": sha256,
+        "score": score.to_dict(),
+        "constraints": constraints.to_dict(),
         "options": {
-            "--subset": question.subset,
-            "--screen": question.screen,
+            "--subset": subset,
+            "--screen": screen,
             "--n-best": options.most_listed,
             "--within": options.within,
             "--seed": options.random_state,
@@ -110,7 +130,7 @@ def describe(question: Question, options: Options) -> dict[str, Any]:
             "reduce": options.reduce,
         },
     }
-    return dict(json.loads(json.dumps(described)))
+    return dict(json.loads(json.dumps(values)))
 
 
 def read_saved_search(
@@ -131,7 +151,7 @@ def read_saved_search(
     if differs is not None:
         raise InputError(f"{name} belongs to a search {differs}; {ADVICE}")
     arrays = SavedArrays(found.arrays)
-    wants_proof = options.certificate is not None and TREE in arrays
+    wants_proof = options.certificate is not None and CHILDREN in arrays
     if wants_proof and PROOF + "branches" not in arrays:
         raise InputError(
             f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
@@ -158,7 +178,7 @@ def _saved(
 
     A checksum protects the file against accidents, so nothing looks for faults but the types of what is taken from it.
     """
-    run, begun = saved.under(RUN), TREE in saved
+    run, begun = saved.under(RUN), CHILDREN in saved
     try:
         names = names or tuple(found.header["structure"])
         seconds = run.array("seconds", np.float64, 3).tolist()
@@ -180,11 +200,15 @@ def _saved(
             candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
             ranked=run.count("ranked"),
             sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
-            proof=Proof.restored(saved.under(PROOF)) if proved else None,
+            proof=_proof(saved.under(PROOF)) if proved else None,
             among=read_among(found.header["search"], f"The checkpoint {found.path!r}"),
         )
     except (AttributeError, IndexError, KeyError, TypeError, ValueError):
         raise incomplete(found.path) from None
+
+
+def _proof(saved: SavedArrays) -> Proof | MultiplierProof:
+    return MultiplierProof.restored(saved) if "step_node" in saved else Proof.restored(saved)
 
 
 class CheckpointFile:

@@ -29,6 +29,7 @@ from milpbn.problem.rounding import CAREFUL, EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
 from milpbn.solving.api import training_data
+from milpbn.solving.checkpoint import CheckpointFile, SavedSearch, description, read_saved_search
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
@@ -36,11 +37,15 @@ from milpbn.solving.engines.registry import automatic, for_solvers
 from milpbn.solving.files import RunFiles
 from milpbn.solving.listing import Listing
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
+from milpbn.solving.preparation import resume
 from milpbn.solving.progress import Progress, alternative_lines, number_lines, structure_lines, wants_progress
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
+from milpbn.util.checkpoints import incomplete
 from milpbn.util.plurals import counted
+from milpbn.util.progress_line import LINE
+from milpbn.util.saved_arrays import UnfitError
 
 #: How a MILP excludes cycles by default: with many parent sets, cluster rows are smaller than order rows.
 ACYCLICITY = "cluster"
@@ -153,10 +158,22 @@ def solve_local_scores(
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
         if name is None:
             name = "local scores" if isinstance(scores, LocalScores) else scores_name(scores)
-        search = _Search(local, name, how, engine, version, MultiplierProof() if how.certificate else None)
-        problem = LocalProblem.of(local)
-        session = Session(problem, budget, target=how.target, pool=how.pool(problem.score_error))
-        return search.run(session)
+        about, earlier = _earlier(local, how)
+        search = _Search(local, name, how, engine, version, about, earlier)
+        problem, seconds = LocalProblem.of(local), 0.0 if earlier is None else earlier.seconds
+        pool = how.pool(problem.score_error)
+        return search.run(Session(problem, budget, earlier_seconds=seconds, target=how.target, pool=pool))
+
+
+def _earlier(local: LocalScores, options: Options) -> tuple[dict[str, Any], SavedSearch | None]:
+    """Return what describes the search in its checkpoint, and the run from which it goes on."""
+    values = description(options, local.sha256, Score(name="ll"), Constraints())
+    earlier = None
+    if options.checkpoint is not None:
+        earlier = read_saved_search(options.checkpoint, options, local.candidates.names, values)
+    if earlier is not None and wants_progress(options.verbose):
+        LINE.keep(earlier.sentence)
+    return values, earlier
 
 
 def scores_name(path: str | os.PathLike[str]) -> str:
@@ -165,23 +182,24 @@ def scores_name(path: str | os.PathLike[str]) -> str:
 
 
 def _engine(options: Options) -> Engine:
-    given = for_solvers(options, ACYCLICITY)
-    name = automatic(options.backend, Score(name="ll"), for_milp=bool(given))
+    unused = for_solvers(options, ACYCLICITY)
+    name = automatic(options.backend, Score(name="ll"), for_milp=bool(unused))
     solver = find_solver(name)
     if solver is None and name.lower() != BranchAndCutEngine.name:
         raise InputError(
             f"Local scores are maximised by {BranchAndCutEngine.name} or a MILP solver, and there is no MILP solver "
             f"{name!r}; choose one of {BranchAndCutEngine.name}, {', '.join(solver_names())}."
         )
-    if solver is not None and options.certificate is not None:
-        raise InputError(
-            f"A certificate comes with the backend {BranchAndCutEngine.name}, not with {name}; leave one of them out."
-        )
+    for given, what in ((options.certificate, "certificate"), (options.checkpoint, "checkpoint")):
+        if solver is not None and given is not None:
+            raise InputError(
+                f"A {what} comes with the backend {BranchAndCutEngine.name}, not with {name}; leave one of them out."
+            )
     if solver is not None:
         return MilpEngine(solver)
-    if given:
+    if unused:
         raise InputError(
-            f"The backend {name} has no use for {', '.join(given)}; leave it out, or name a MILP solver, for instance "
+            f"The backend {name} has no use for {', '.join(unused)}; leave it out, or name a MILP solver, for instance "
             f"--backend {DEFAULT_SOLVER}."
         )
     return BranchAndCutEngine()
@@ -196,12 +214,23 @@ class _Search:
     options: Options
     engine: Engine
     version: str
-    proof: MultiplierProof | None
+    described: dict[str, Any]
+    earlier: SavedSearch | None
 
     def run(self, session: Session) -> LocalResult:
         """Search, report, and return the result."""
-        options = self.options
-        files, progress = RunFiles(options), Progress() if wants_progress(options.verbose) else None
+        options, path, earlier = self.options, self.options.checkpoint, self.earlier
+        checkpoint = None if path is None else CheckpointFile(path, session, self.described, earlier)
+        files, progress = (
+            RunFiles(options, checkpoint),
+            Progress() if wants_progress(options.verbose) else None,
+        )
+        if options.certificate is not None:
+            known = None if earlier is None else earlier.proof
+            proof = known if isinstance(known, MultiplierProof) else MultiplierProof()
+            session.produce(multiplier_proof=proof)
+        if earlier is not None:
+            resume(session, earlier)
         own = self.engine.capabilities.own_bounds
         events = session.events(self.engine.source, BoundSource.CERTIFIED if own else BoundSource.SOLVER)
         first, listing = self._first(session.problem, session.budget), Listing.of(session, options)
@@ -209,9 +238,14 @@ class _Search:
             events.offer(first)
 
         def search() -> None:
-            start = Start(first, proof=self.proof, pool=session.pool)
+            saved, proof = None if earlier is None else earlier.tree, session.products.multiplier_proof
+            start = Start(first, saved=saved, proof=proof, pool=session.pool)
             settings = options.settings(session.budget.deadline)
-            session.produce(outcome=self.engine.run(session.problem, start, settings, events))
+            try:
+                session.produce(outcome=self.engine.run(session.problem, start, settings, events))
+            except UnfitError:
+                assert earlier is not None
+                raise incomplete(earlier.path) from None
 
         def update() -> None:
             _, objective, bound, trace = session.snapshot()
@@ -243,6 +277,8 @@ class _Search:
     def _first(self, problem: Problem, budget: Budget) -> Structure | None:
         """Return the user's start, or what climbing over orders finds for a MILP solver; None without any."""
         start, empty = self.options.start, Structure.empty(problem.candidates.names)
+        if self.earlier is not None:
+            return self.earlier.structure
         if start is None and self.engine.capabilities.milp:
             listed = list_sets(problem.candidates, problem.linear)
             climber = OrderClimber.climbed(listed.sets, self.options.random_state, budget)
@@ -261,7 +297,8 @@ class _Search:
     ) -> tuple[LocalResult, dict[str, Any] | None]:
         """Return the result, and the arrays of its proof, which is read after the bound that it proves."""
         result = self._result(session, listing, final=final)
-        return result, None if self.proof is None else self.proof.arrays()
+        proof = session.products.multiplier_proof
+        return result, None if proof is None else proof.arrays()
 
     def _result(self, session: Session, listing: Listing | None, *, final: bool) -> LocalResult:
         candidates = self.local.candidates

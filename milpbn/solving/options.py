@@ -188,6 +188,8 @@ class LocalOptionKeywords(TypedDict, total=False):
     trace: str | os.PathLike[str] | None
     certificate: str | os.PathLike[str] | None
     log: str | os.PathLike[str] | None
+    checkpoint: str | os.PathLike[str] | None
+    resume: bool
     verbose: bool | None
     interrupted: Callable[[], bool] | None
 
@@ -205,8 +207,6 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     reduce: bool
     merge: bool
     parameters: str | None
-    checkpoint: str | os.PathLike[str] | None
-    resume: bool
     on_change: Callable[[Result], bool | None] | None
 
 

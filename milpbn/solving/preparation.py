@@ -36,7 +36,7 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         _go_on(job, session, kernels, job.earlier, job.earlier.tree)
         return
     if job.earlier is not None:
-        _resume(session, job.earlier, begun=False)
+        resume(session, job.earlier)
     problem = session.problem
     bounds = session.products.multiplier_proof is None  # whose steps prove all bounds
     if bounds:
@@ -76,11 +76,11 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
         (_bound_local if local else _bound_root)(job, session)
 
 
-def _resume(session: Session, earlier: SavedSearch, *, begun: bool) -> None:
+def resume(session: Session, earlier: SavedSearch) -> None:
     """Take the incumbent of an earlier run, and its bound if its tree search had begun; else only the times."""
     try:
-        if begun:
-            session.resume(earlier.structure, earlier.bound, earlier.trace, earlier.nodes)
+        if earlier.tree is not None:
+            session.resume(earlier.structure, earlier.bound, earlier.trace, earlier.nodes or None)
         else:
             session.resume(earlier.structure, None, [(t, z, None) for t, z, _ in earlier.trace], None)
     except SolverError:  # the structure is none of the problem
@@ -92,8 +92,8 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
     stages.enter("checkpoint")
     # Kernels come first: the session of a search that has ended stops as soon as it has the bound.
     ready = kernels.ready("root") and kernels.ready("branching")
-    _resume(session, earlier, begun=True)
-    if not ready:
+    resume(session, earlier)
+    if not ready or not job.continues_root:
         return
     root = Root(
         session.problem,

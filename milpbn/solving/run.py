@@ -58,11 +58,11 @@ def run(job: Job) -> Result:
         target=options.target,
         pool=options.pool(job.problem.score_error),
     )
-    proof = None
+    proof, known = None, None if earlier is None else earlier.proof
     if options.certificate is not None and job.engine.capabilities.local_only:
-        session.produce(multiplier_proof=MultiplierProof())
+        session.produce(multiplier_proof=known if isinstance(known, MultiplierProof) else MultiplierProof())
     elif options.certificate is not None:
-        proof = (None if earlier is None else earlier.proof) or Proof()
+        proof = known if isinstance(known, Proof) else Proof()
         proof.sample_weights = job.problem.subset_weights
     coefficients, model = (
         (0.0, 0.0) if earlier is None else (earlier.coefficient_seconds, earlier.model_seconds)
@@ -119,8 +119,9 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
     in_thread(lambda: prepare(job, session, kernels), daemon=False)
     if session.error is not None or session.products.outcome is OUT_OF_MEMORY:
         return
-    # A search that goes on has a root; its engine notices by itself that it has ended before.
-    goes_on = job.earlier is not None and job.earlier.tree is not None and session.products.root is not None
+    # A search that goes on has a root if it continues from one; its engine notices by itself that it has ended before.
+    goes_on = job.earlier is not None and job.earlier.tree is not None
+    goes_on &= session.products.root is not None or not job.continues_root
     if session.budget.stop() and not goes_on:
         return
     if job.options.root_only and not job.engine.capabilities.local_only:

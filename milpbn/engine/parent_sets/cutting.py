@@ -63,6 +63,10 @@ class RowPool:
             self._rows += new
             self._packed = self._packed.followed_by(pack(new, self._n))
 
+    def rows(self) -> list[Row]:
+        """Return all rows."""
+        return list(self._rows)
+
     def violated(self, sets: ParentSets, point: Support, present: set[Row], least: float = 1e-3) -> list[Row]:
         """Return violated rows that are not `present`, those that fail by the largest share first."""
         fails = activities(sets, point.used, point.shares, self._packed) / np.maximum(1.0, self._packed.right)
@@ -174,6 +178,12 @@ class Cutting:
         if self.best is not None:
             chosen[self.best] = True
         relaxation.add_columns(np.flatnonzero(chosen))
+
+    def resume(self, rows: Sequence[Row], pooled: Sequence[Row], columns: NDArray[np.int64]) -> None:
+        """Make the linear program of an earlier search, and its pool."""
+        self.relaxation.add_rows([*self._limits, *rows])
+        self.pool.add([row for row in (*rows, *pooled) if row not in self._limits])
+        self.relaxation.add_columns(columns)
 
     def _priced(self) -> Priced:
         """Bound all costs by the multipliers of the linear program."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,8 @@ class Search:
         Number of nodes so far.
     finished : bool
         Whether no node is open.
+    left : float
+        The smallest bound of a node that was closed with structures in it.
     """
 
     def __init__(
@@ -104,25 +106,35 @@ class Search:
         self._open: list[tuple[float, int, SearchNode]] = []
         self._current: SearchNode | None = None
         self._count = 0
-        #: The smallest bound of a node that was closed with structures in it.
-        self._left = np.inf
+        self.left = np.inf
 
     @property
     def bound(self) -> float:
         """A lower bound on the costs of all structures that were not found, and are of use."""
         bounds = [node.bound for node in (self._current,) if node is not None]
         bounds += [self._open[0][0]] if self._open else []
-        return min([self._left, *bounds])
+        return min([self.left, *bounds])
 
-    def run(self) -> None:
-        """Search until no node is open, or until the budget is used up."""
+    def begin(self) -> None:
+        """Make the root the only open node, unless it has no structure."""
         cutting, n = self.cutting, self.sets.n_variables
-        self._add_remaining()
         before = np.zeros((n, self.sets.masks.shape[1]), dtype=np.uint64)
         allowed = cutting.allowed.copy()
         ordered = all(put_before(before, a, b) for a, b in sorted(cutting.rules.ancestors))
         if ordered and propagate(self.sets, allowed, before):
             self._current = SearchNode(cutting.bound, np.packbits(allowed), before)
+
+    def open_nodes(self) -> list[SearchNode]:
+        """Return the open nodes, which do not change any more, between the expansions of two nodes."""
+        return [
+            *(node for node in (self._current,) if node is not None),
+            *(node for _, _, node in self._open),
+        ]
+
+    def run(self) -> None:
+        """Search until no node is open, or until the budget is used up."""
+        cutting = self.cutting
+        self._add_remaining()
         while True:
             if cutting.budget.over() or (cutting.proof is not None and cutting.proof.full):
                 return
@@ -130,8 +142,9 @@ class Search:
                 self.finished = True
                 self._told(self.bound, self.nodes)
                 return
-            node = self._current
-            assert node is not None
+            assert self._current is not None
+            # The node itself may be part of a saved state.
+            node = self._current = replace(self._current, before=self._current.before.copy())
             self.nodes += 1
             is_open = self._bounded(node)
             self._record_bound(node)
@@ -154,7 +167,7 @@ class Search:
             return True
         if bound < self.cutting.cost - self._tolerance():
             return False
-        self._left = min(self._left, bound)
+        self.left = min(self.left, bound)
         return True
 
     def _take(self) -> bool:
@@ -184,7 +197,7 @@ class Search:
                 node.allowed = np.packbits(allowed)
                 return True
             if not relaxation.solve() and not relaxation.recover():
-                self._left = min(self._left, node.bound)
+                self.left = min(self.left, node.bound)
                 return False
             priced = relaxation.price(allowed)
             self._improve(node, priced.bound)
@@ -216,7 +229,7 @@ class Search:
                     cutting.pool.add(rows)
                     continue
                 if not self._pruned(node.bound):
-                    self._left = min(self._left, node.bound)
+                    self.left = min(self.left, node.bound)
                 return False
             if self.nodes % 10 == 1 and turn == 0:
                 cutting.improve(point)
@@ -262,11 +275,11 @@ class Search:
         if len(only) == self.sets.n_variables:
             # If it is not allowed, nothing is left; and nothing of a list once it was offered.
             if cutting.offer(only) and not cutting.several:
-                self._left = min(self._left, float(self.sets.costs[only].sum()))
+                self.left = min(self.left, float(self.sets.costs[only].sum()))
             return None
         relaxation.allow(self._allowed(node))
         if not relaxation.solve():
-            self._left = min(self._left, node.bound)
+            self.left = min(self.left, node.bound)
             return None
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
@@ -293,13 +306,13 @@ class Search:
                 break
         relaxation.restore(*basis)
         if best is None:
-            self._left = min(self._left, node.bound)
+            self.left = min(self.left, node.bound)
             return None
         self._record_decision(node, *best[2])
         children = sorted(best[1], key=lambda child: child[0])
         for _, other in children[1:]:
             other.basis = basis
-            self._store(other)
+            self.store(other)
         return children[0][1] if children else None
 
     def _without(self, node: SearchNode, found: NDArray[np.int64]) -> SearchNode | None:
@@ -324,10 +337,11 @@ class Search:
             rest[found[i]] = True
         children.sort(key=lambda child: child.bound)
         for other in children[1:]:
-            self._store(other)
+            self.store(other)
         return children[0] if children else None
 
-    def _store(self, node: SearchNode) -> None:
+    def store(self, node: SearchNode) -> None:
+        """Keep an open node for later."""
         self._count += 1
         heapq.heappush(self._open, (node.bound, self._count, node))
 

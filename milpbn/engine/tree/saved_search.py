@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights
+from milpbn.engine.events import NODE, PROOF
 from milpbn.engine.tree.node import DualPoint, Node, Restriction
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import Source
 from milpbn.util.saved_arrays import SavedArrays
 
-#: What the names of a node's arrays and of a proof's arrays begin with.
-NODE, PROOF = "node.", "proof."
 #: Largest number of bytes per node in a file besides its arrays: numbers, sizes, edges.
 NUMBERS = 80
 

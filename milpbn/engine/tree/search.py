@@ -6,7 +6,7 @@ import threading
 from dataclasses import replace
 from typing import NamedTuple
 
-from milpbn.engine.events import Events
+from milpbn.engine.events import NODE, Events
 from milpbn.engine.pool import PoolMark
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
@@ -19,7 +19,7 @@ from milpbn.engine.tree.frontier import Frontier
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.primal import PrimalHeuristic, PrimalState
 from milpbn.engine.tree.proof_book import ProofBook
-from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
+from milpbn.engine.tree.saved_search import SearchState, restored_nodes
 from milpbn.engine.tree.subtree import SubtreeResult, SubtreeTask
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.events import Events
-from milpbn.engine.parent_sets.climbing import OrderClimber
+from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
+from milpbn.engine.parent_sets.saved_state import CutState, restore_cutting, restore_search, state_of
 from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import ListedSets, list_sets, mask_of
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
@@ -21,10 +23,13 @@ from milpbn.problem.rounding import CAREFUL, EPS
 from milpbn.solvers.base import Capabilities, Outcome, Settings
 from milpbn.solving.engines.base import CERTIFICATE_FULL, Engine, Start
 from milpbn.util import stages
+from milpbn.util.saved_arrays import SavedArrays
 from milpbn.version import __version__
 
 #: With several best structures, the neighbours of so many of the list are offered with every structure found.
 EXPLORED = 10
+#: What the names of the pool's arrays begin with in a saved state.
+POOL = "pool."
 
 
 class BranchAndCutEngine(Engine):
@@ -33,7 +38,13 @@ class BranchAndCutEngine(Engine):
     name = "branch-and-cut"
     source = "branch and cut"
     capabilities = Capabilities(
-        local_only=True, n_best=True, certificate=True, milp=False, own_bounds=True, threads=False
+        local_only=True,
+        n_best=True,
+        certificate=True,
+        milp=False,
+        own_bounds=True,
+        resumes=True,
+        threads=False,
     )
 
     def version(self) -> str:
@@ -44,7 +55,7 @@ class BranchAndCutEngine(Engine):
         """Maximise a sum of local terms; see `Engine.run`."""
         stages.enter("branch and cut")
         run = _Maximisation(problem, start, settings, events)
-        return run.search(start.structure)
+        return run.search(start.structure, start.saved)
 
 
 class _Maximisation:
@@ -54,6 +65,8 @@ class _Maximisation:
         self.problem, self.settings, self.events = problem, settings, events
         self.pool, self.proof = start.pool, start.proof
         self._cutting: Cutting | None = None
+        self._search: Search | None = None
+        self._state: CutState | None = None
         # The second best structure may have a parent set with a better subset, and a path may need the arcs.
         self.listed: ListedSets = list_sets(
             problem.candidates,
@@ -63,49 +76,82 @@ class _Maximisation:
         if self.proof is not None:
             self.proof.begin(problem.candidates, self.listed.in_eta)
 
-    def search(self, known: Structure | None) -> Outcome:
-        """Search from a structure or without one."""
-        problem, events, settings = self.problem, self.events, self.settings
-        sets, budget = self.listed.sets, events.budget
+    def search(self, known: Structure | None, saved: SavedArrays | None) -> Outcome:
+        """Search from a structure or without one, or go on from a saved state."""
+        events = self.events
         self._tell(0.0)
-        climber = OrderClimber.climbed(sets, settings.seed, budget)
-        margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
-        limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
-        proof, several = self.proof, self.pool.size > 1
-        cutting = Cutting(
-            *(sets, climber, limits, self._found, margin, budget, settings.seed, proof),
-            rules=problem.rules,
-            several=several,
-        )
-        self._cutting = cutting
+        if saved is not None:
+            self.pool.restore(saved.under(POOL), self.problem)
+        cutting = self._cutting = self._root(saved)
         if known is not None:
             cutting.offer(self._choice(known))
-        if not cutting.begin():
+        in_tree = saved is not None and restore_cutting(saved, cutting, self.listed.in_eta)
+        if saved is None and not cutting.begin():
             self.pool.rest = -math.inf
             return Outcome(infeasible=True)
+        events.resumable(lambda: self._state)
 
         def tell(cost: float, nodes: int | None = None) -> None:
-            self._tell(min(cost, cutting.best_cost), nodes)
             self.pool.rest = self._score(cost)
+            # Before the bound is told, which the proof of a saved state has to have.
+            self._keep()
+            self._tell(min(cost, cutting.best_cost), nodes)
 
         def proved() -> bool:
             return cutting.bound >= cutting.cost - self._tolerance(cutting)
 
-        cutting.run(lambda: tell(cutting.bound), proved)
-        tell(cutting.bound)
-        if proved():
-            return Outcome(finished=True)
-        if budget.over():
-            return Outcome()
-        if settings.root_only:
-            return Outcome(limit="node")
-        search = Search(cutting, lambda: self._tolerance(cutting), tell)
+        if not in_tree:
+            cutting.run(lambda: tell(cutting.bound), proved)
+            tell(cutting.bound)
+            if proved():
+                return Outcome(finished=True)
+            if events.budget.over():
+                return Outcome()
+            if self.settings.root_only:
+                return Outcome(limit="node")
+        search = self._search = Search(cutting, lambda: self._tolerance(cutting), tell)
+        if saved is not None and in_tree:
+            restore_search(saved, search)
+        else:
+            search.begin()
+        if saved is not None:
+            saved.drop()
         search.run()
         if not search.finished:
-            full = proof is not None and proof.full
+            full = self.proof is not None and self.proof.full
             return Outcome(limit="memory", detail=CERTIFICATE_FULL) if full else Outcome()
         found = cutting.best is not None
         return Outcome(finished=found, infeasible=not found and search.bound == math.inf)
+
+    def _root(self, saved: SavedArrays | None) -> Cutting:
+        """Return the root with a first structure: that of climbing, or the best one of a saved state."""
+        problem, settings, several = self.problem, self.settings, self.pool.size > 1
+        sets, budget = self.listed.sets, self.events.budget
+        margin = -fixing_threshold(0.0, problem.score_error) if settings.reduce else math.inf
+        limits = [Row(LIMIT, (j,), (limit,)) for j, limit in problem.rules.max_children.items()]
+        climber = OrderClimber(sets, settings.seed)
+        if saved is None:
+            climber = OrderClimber.climbed(sets, settings.seed, budget)
+        cutting = Cutting(
+            *(sets, climber, limits, self._found, margin, budget, settings.seed, self.proof),
+            rules=problem.rules,
+            several=several,
+        )
+        if saved is not None and len(self.pool):
+            best = self._choice(problem.candidates.structure(self.pool.best()[0][0]))
+            climber.start(greedy_order(sets, np.isin(np.arange(sets.n_sets), best).astype(np.float64)))
+            cutting.offer(best)
+        return cutting
+
+    def _keep(self) -> None:
+        """Keep the state of this moment, between two rounds or nodes, for a checkpoint."""
+        assert self._cutting is not None
+        pool, mark = self.pool, self.pool.mark()
+
+        def best() -> dict[str, NDArray[Any]]:
+            return {POOL + name: array for name, array in pool.state(mark).items()}
+
+        self._state = state_of(self._cutting, self._search, self.listed.in_eta, best)
 
     def _tolerance(self, cutting: Cutting) -> float:
         """Return by how much the bound of a pruned node may be below the cost of use, in nats."""

@@ -121,8 +121,8 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
         (
             options.checkpoint is not None,
             can.resumes and not options.root_only,
-            f"A checkpoint comes with the tree search of the backend {NativeEngine.name}, which maximises "
-            f"{', '.join(NativeEngine.capabilities.scores)}; leave out --checkpoint (checkpoint), or choose these.",
+            f"A checkpoint comes with the tree search of the backends {' and '.join(OWN)}; leave out --checkpoint "
+            "(checkpoint), or choose --backend auto.",
         ),
         (
             options.workers is not None or options.dask is not None,
