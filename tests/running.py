@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations, count, pairwise
 
 import numpy as np
 import oracle
@@ -13,10 +13,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual.point import Point, Subproblem
+from milpbn.engine.events import PROOF, EventLog
+from milpbn.engine.pool import Pool
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
@@ -32,6 +35,7 @@ from milpbn.solvers.registry import find_solver
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.state import Session
+from milpbn.util.saved_arrays import SavedArrays
 
 FORMULATIONS = ("order", "cluster")
 #: Candidate parent sets of every variable.
@@ -355,3 +359,32 @@ def random_constraints(rng: np.random.Generator, names, strength: float = 0.35) 
         allowed={other: parents(other, 3)} if use() else {},
         arc_weights={pair: float(rng.normal(scale=3.0)) for pair in some(3)} if use() else {},
     )
+
+
+def in_parts(
+    problem: Problem, settings: Settings, *, size: int = 1, reach: float = np.inf, certified: bool = False
+) -> tuple[Outcome, list[EventLog], Pool, MultiplierProof | None]:
+    """Branch and cut with a stop after ever more questions, each time going on from the state; return the last part.
+
+    The events are those of all parts from which another part went on, and of the last one.
+    """
+    saved, parts = None, list[EventLog]()
+    for most in count(2, 3):
+        left = iter(range(most))
+        events = EventLog(lambda left=left: next(left, None) is None)
+        pool, proof = Pool(size, reach), MultiplierProof() if certified else None
+        if saved is not None and certified:
+            proof = MultiplierProof.restored(SavedArrays(dict(saved)).under(PROOF))
+        known = None if saved is None else SavedArrays(dict(saved))
+        start = Start(saved=known, proof=proof, pool=pool)
+        outcome = get_engine("branch-and-cut").run(problem, start, settings, events)
+        state = events.state()
+        if state is not None or outcome.finished or outcome.infeasible:
+            parts.append(events)
+        if outcome.finished or outcome.infeasible:
+            return outcome, parts, pool, proof
+        if state is not None:
+            arrays = {name: made() if callable(made) else made for name, made in state.arrays().items()}
+            assert sum(array.nbytes for array in arrays.values()) <= 1.2 * state.nbytes + 200
+            saved = arrays
+    raise AssertionError

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from campaign.forge import change_arrays
+from running import in_parts
 
 from milpbn.certificate.exact.multipliers import prove as prove_exactly
 from milpbn.certificate.format import kept_arrays
@@ -94,6 +95,13 @@ def searched(problem, seed, nodes=10**9):
     return max(known, min(events.bounds)), proof.arrays()
 
 
+def searched_in_parts(problem, seed):
+    """Return the least bound that a search in parts has told, and the arrays of its proof."""
+    _, parts, _, proof = in_parts(problem, Settings(seed=seed, reduce=seed % 3 > 0), certified=True)
+    known = max((problem.rescored(s)[0] for s in parts[-1].structures), default=-np.inf)
+    return max(known, min(bound for events in parts for bound in events.bounds)), proof.arrays()
+
+
 def verify(problem, arrays, bound):
     """Ask the verifier."""
     return prove(problem.candidates, problem.linear, problem.rules, arrays, bound)
@@ -146,6 +154,17 @@ def test_a_thousand_more_proofs(monkeypatch):
     for seed in range(1000, 2000):
         with monkeypatch.context() as patch:
             check_proof(seed, patch, 5)
+
+
+@pytest.mark.parametrize("seed", range(1, 40))
+def test_the_proof_of_a_search_in_parts_is_accepted(seed, monkeypatch):
+    if seed % 8:
+        branch_early(monkeypatch, seed)
+    problem = drawn(seed)
+    bound, arrays = searched_in_parts(problem, seed)
+    assert bound <= optimum(problem) + 1e-6
+    assert accepted(verify, problem, arrays, bound)
+    assert accepted(verify_exactly, problem, arrays, bound)
 
 
 def test_a_stopped_search_proves_the_bound_that_it_told(monkeypatch):

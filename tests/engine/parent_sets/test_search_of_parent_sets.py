@@ -124,11 +124,16 @@ def test_the_list_of_the_best_is_that_of_the_enumeration(seeds, monkeypatch):
 
 
 def check_list(seed):
-    """Assert that a random problem's list has the best structures, and its bound holds for all others."""
+    """Check the list of a random problem."""
     problem, rng = drawn(seed), np.random.default_rng(seed)
     every = enumerated(problem)
     pool = Pool(int(rng.choice([2, 3, 5, 20, 100])), float(rng.choice([np.inf, 0, 1, 30])) + 1e-6)
     outcome = BranchAndCutEngine().run(problem, Start(pool=pool), Settings(reduce=seed % 3 > 0), EventLog())
+    assert_list(every, outcome, pool)
+
+
+def assert_list(every, outcome, pool):
+    """Assert that a list has the best of all structures, which are ranked, and that its bound holds for the others."""
     if not every:
         assert outcome.infeasible
         return
