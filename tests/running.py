@@ -19,6 +19,9 @@ from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual.point import Point, Subproblem
 from milpbn.engine.events import PROOF, EventLog
+from milpbn.engine.parent_sets import ascent, cutting
+from milpbn.engine.parent_sets.clusters import Support
+from milpbn.engine.parent_sets.search import ArcDecision, Search, SearchNode
 from milpbn.engine.pool import Pool
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING, Tuning
@@ -388,3 +391,26 @@ def in_parts(
             assert sum(array.nbytes for array in arrays.values()) <= 1.2 * state.nbytes + 200
             saved = arrays
     raise AssertionError
+
+
+def branch_early(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Let the tree prove what the root could: no rounds there, and random decisions before a node is bounded well."""
+    rng, plain = np.random.default_rng(seed), Search._bounded
+    monkeypatch.setattr(cutting, "ROUNDS", 0)
+    monkeypatch.setattr(cutting, "FIRST_SETS", 1 + seed % 2)
+    monkeypatch.setattr(ascent, "MOST_CLUSTERS", 10 * (seed % 3))
+
+    def bounded(self: Search, node: SearchNode) -> bool:
+        if node.depth >= 4 or rng.random() < 0.2:
+            return plain(self, node)
+        self.relaxation.allow(self._allowed(node))
+        assert self.relaxation.solve()
+        self._improve(node, self.relaxation.price(self._allowed(node)).bound)
+        return not self._pruned(node.bound)
+
+    def candidates(self: Search, point: Support) -> list[ArcDecision]:
+        pairs = [rng.choice(self.sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
+        return [ArcDecision(i, j, bool(rng.random() < 0.5)) for i, j in pairs]
+
+    monkeypatch.setattr(Search, "_bounded", bounded)
+    monkeypatch.setattr(Search, "_candidates", candidates)

@@ -200,6 +200,11 @@ CELLS = (
         "solve TABLE --threads 1 --p 0.9 --time-limit 3",
         (*ALL, "--certificate", "--checkpoint"),
     ),
+    Cell(
+        "solve branch-and-cut checkpoint",
+        "solve TABLE --score bdeu --max-parents 3 --parent-sets all --threads 1 --time-limit 3",
+        (*ALL, "--certificate", "--checkpoint"),
+    ),
     Cell("solve native quick", "solve instance:corral --p 0.9 --threads 2", (*ALL, "--certificate")),
     Cell("solve highs", "solve instance:corral --p 0.9 --backend highs", (*ALL, "--log")),
     Cell("solve cbc", "solve instance:corral --p 0.9 --backend cbc", (*ALL, "--log")),

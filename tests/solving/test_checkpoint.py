@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from running import random_data
+from running import branch_early, random_data
 
 import milpbn
 from milpbn import Constraints, Score, solve
@@ -18,8 +18,6 @@ from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, read_table
-from milpbn.engine.parent_sets import cutting
-from milpbn.engine.parent_sets import search as parent_set_search
 from milpbn.errors import InputError
 from milpbn.solving import checkpoint as module
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
@@ -215,18 +213,8 @@ def test_a_long_search_in_parts(threads: int, tmp_path: Path) -> None:
 
 # -- branch and cut -------------------------------------------------------------------------------------------------
 
-LOCAL = random_data(2, n_features=7, n_samples=60)
-BDEU = {"score": Score(name="bdeu", max_parents=3)}
-
-
-@pytest.fixture
-def long_tree(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the root do little, so that the tree has many nodes."""
-    monkeypatch.setattr(cutting, "ROUNDS", 2)
-    monkeypatch.setattr(cutting, "FIRST_SETS", 2)
-    monkeypatch.setattr(cutting, "BLOCKS", 0)
-    monkeypatch.setattr(parent_set_search, "BLOCKS", 0)
-    monkeypatch.setattr(parent_set_search, "ROUNDS", 0)
+LOCAL = read_table("instance:corral").dataset("train")
+BDEU = {"score": Score(name="bdeu", max_parents=2, parent_sets="all")}
 
 
 def local_scores(folder: Path) -> Path:
@@ -245,19 +233,20 @@ def by_branch_and_cut(folder: Path, *, from_scores: bool, **options: Any) -> Any
 
 @pytest.mark.parametrize("from_scores", [False, True])
 @pytest.mark.parametrize("asked", [{"certificate": "p.npz"}, {"n_best": 5}, {"within": 2.0}, {}])
-def test_branch_and_cut_goes_on(tmp_path: Path, long_tree, monkeypatch, from_scores: bool, asked) -> None:
+def test_branch_and_cut_goes_on(tmp_path: Path, monkeypatch, from_scores: bool, asked) -> None:
     monkeypatch.chdir(tmp_path)
+    branch_early(monkeypatch, 2)
     whole = by_branch_and_cut(tmp_path, from_scores=from_scores, **asked)
     parts: list[Any] = []
-    for most in range(4, 2000, 8):
+    for most in range(4, 2000, 2):
         stop = stopping_after(most, "branch and cut")
         own = {**asked, "checkpoint": "c.npz", "interrupted": stop, "resume": bool(parts)}
         parts.append(by_branch_and_cut(tmp_path, from_scores=from_scores, **own))
         if proved(parts[-1]):
             break
-    assert len(parts) > 3
+    assert len(parts) > 2
     last = parts[-1]
-    assert sum(bool(part.nodes) for part in parts) > 2
+    assert sum(bool(part.nodes) for part in parts) > 1
     assert (last.optimal, last.objective) == (True, pytest.approx(whole.objective, rel=1e-12))
     bounds = [part.bound for part in parts if part.bound is not None]
     assert bounds == sorted(bounds, reverse=True)

@@ -7,14 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from campaign.forge import change_arrays
-from running import in_parts
+from running import branch_early, in_parts
 
 from milpbn.certificate.exact.multipliers import prove as prove_exactly
 from milpbn.certificate.format import kept_arrays
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.certificate.verify.multipliers import prove
 from milpbn.engine.events import EventLog
-from milpbn.engine.parent_sets import ascent, cutting, search
 from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
@@ -62,29 +61,6 @@ def optimum(problem):
     return max(best.values())
 
 
-def branch_early(monkeypatch, seed):
-    """Let the tree prove what the root could: no rounds there, and random decisions before a node is bounded well."""
-    rng, plain = np.random.default_rng(seed), search.Search._bounded
-    monkeypatch.setattr(cutting, "ROUNDS", 0)
-    monkeypatch.setattr(cutting, "FIRST_SETS", 1 + seed % 2)
-    monkeypatch.setattr(ascent, "MOST_CLUSTERS", 10 * (seed % 3))
-
-    def bounded(self, node):
-        if node.depth >= 4 or rng.random() < 0.2:
-            return plain(self, node)
-        self.relaxation.allow(self._allowed(node))
-        assert self.relaxation.solve()
-        self._improve(node, self.relaxation.price(self._allowed(node)).bound)
-        return not self._pruned(node.bound)
-
-    def candidates(self, point):
-        pairs = [rng.choice(self.sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
-        return [search.ArcDecision(i, j, bool(rng.random() < 0.5)) for i, j in pairs]
-
-    monkeypatch.setattr(search.Search, "_bounded", bounded)
-    monkeypatch.setattr(search.Search, "_candidates", candidates)
-
-
 def searched(problem, seed, nodes=10**9):
     """Return the bound that a search of at most so many nodes proves, and the arrays of its proof."""
     proof = MultiplierProof()
@@ -96,10 +72,13 @@ def searched(problem, seed, nodes=10**9):
 
 
 def searched_in_parts(problem, seed):
-    """Return the least bound that a search in parts has told, and the arrays of its proof."""
-    _, parts, _, proof = in_parts(problem, Settings(seed=seed, reduce=seed % 3 > 0), certified=True)
+    """Return the least bound that a search in parts has told, the numbers of nodes, and the arrays of its proof."""
+    outcome, parts, _, proof = in_parts(problem, Settings(seed=seed, reduce=seed % 3 > 0), certified=True)
     known = max((problem.rescored(s)[0] for s in parts[-1].structures), default=-np.inf)
-    return max(known, min(bound for events in parts for bound in events.bounds)), proof.arrays()
+    assert outcome.finished
+    assert known == pytest.approx(optimum(problem), rel=1e-12)
+    least = min(bound for events in parts for bound in events.bounds)
+    return max(known, least), [events.count for events in parts if events.count], proof.arrays()
 
 
 def verify(problem, arrays, bound):
@@ -161,7 +140,9 @@ def test_the_proof_of_a_search_in_parts_is_accepted(seed, monkeypatch):
     if seed % 8:
         branch_early(monkeypatch, seed)
     problem = drawn(seed)
-    bound, arrays = searched_in_parts(problem, seed)
+    bound, nodes, arrays = searched_in_parts(problem, seed)
+    assert nodes == sorted(nodes)  # they are counted on
+    assert len(nodes) > 2 or seed not in (3, 4, 10, 12, 15, 20)
     assert bound <= optimum(problem) + 1e-6
     assert accepted(verify, problem, arrays, bound)
     assert accepted(verify_exactly, problem, arrays, bound)
