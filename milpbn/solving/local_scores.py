@@ -167,7 +167,7 @@ def solve_local_scores(
 
 def _earlier(local: LocalScores, options: Options) -> tuple[dict[str, Any], SavedSearch | None]:
     """Return what describes the search in its checkpoint, and the run from which it goes on."""
-    values = description(options, local.sha256, Score(name="ll"), Constraints())
+    values = description(options, local.sha256, Score(name="ll", parent_sets="all"), Constraints())
     earlier = None
     if options.checkpoint is not None:
         earlier = read_saved_search(options.checkpoint, options, local.candidates.names, values)

@@ -20,6 +20,7 @@ from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, read_table
 from milpbn.errors import InputError
 from milpbn.solving import checkpoint as module
+from milpbn.solving.checkpoint import load_saved_search
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
 from milpbn.util import clock
 from milpbn.util.archives import read_sealed, write_sealed
@@ -245,6 +246,7 @@ def test_branch_and_cut_goes_on(tmp_path: Path, monkeypatch, from_scores: bool, 
         if proved(parts[-1]):
             break
     assert len(parts) > 2
+    assert load_saved_search("c.npz").among == ""
     last = parts[-1]
     assert sum(bool(part.nodes) for part in parts) > 1
     assert (last.optimal, last.objective) == (True, pytest.approx(whole.objective, rel=1e-12))
