@@ -221,10 +221,8 @@ class _Search:
         """Search, report, and return the result."""
         options, path, earlier = self.options, self.options.checkpoint, self.earlier
         checkpoint = None if path is None else CheckpointFile(path, session, self.described, earlier)
-        files, progress = (
-            RunFiles(options, checkpoint),
-            Progress() if wants_progress(options.verbose) else None,
-        )
+        files = RunFiles(options, checkpoint)
+        progress = Progress() if wants_progress(options.verbose) else None
         if options.certificate is not None:
             known = None if earlier is None else earlier.proof
             proof = known if isinstance(known, MultiplierProof) else MultiplierProof()

@@ -88,16 +88,17 @@ def check_structure(path: Path, data: Dataset) -> None:
 
 
 def check_certificate(path: Path, data: Dataset) -> None:
-    """Verify a certificate by itself, and with the result beside it, unless the run ended without a structure."""
+    """Verify a certificate by itself, and with the result beside it, where there are a structure and a bound."""
     header, _ = load_proof(path)
     # A selection's trials search over a part of the rows, and write the same files.
-    if header["structure"] is not None and header["data"]["sha256"] == data.sha256:
+    whole = header["structure"] is not None and header["bound"] is not None
+    if whole and header["data"]["sha256"] == data.sha256:
         verify(None, path, data)
     result = path.with_name("result.json")
     if result.exists():
         values = json.loads(result.read_text(encoding="utf-8"))
         of_a_trial = values["data"]["sha256"] != data.sha256 and values["status"]["reason"] == "running"
-        if values["structure"] is None or of_a_trial:
+        if values["structure"] is None or values["bound"] is None or of_a_trial:
             return
         try:
             verify(values, path, data)
@@ -202,7 +203,7 @@ CELLS = (
     ),
     Cell(
         "solve branch-and-cut checkpoint",
-        "solve TABLE --score bdeu --max-parents 3 --parent-sets all --threads 1 --time-limit 3",
+        "solve TABLE --score bdeu --max-parents 3 --parent-sets all --threads 1 --time-limit 8",
         (*ALL, "--certificate", "--checkpoint"),
     ),
     Cell("solve native quick", "solve instance:corral --p 0.9 --threads 2", (*ALL, "--certificate")),

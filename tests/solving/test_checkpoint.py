@@ -265,6 +265,29 @@ def test_branch_and_cut_goes_on(tmp_path: Path, monkeypatch, from_scores: bool, 
     assert again.alternatives == last.alternatives
 
 
+def test_a_checkpoint_that_does_not_fit_the_local_scores_is_refused(tmp_path: Path) -> None:
+    path, scores = tmp_path / "c.npz", local_scores(tmp_path)
+    how = {"checkpoint": path, "verbose": False}
+    solve_local_scores(scores, **how, interrupted=stopping_after(5, "branch and cut"))
+    with pytest.raises(
+        InputError, match="A checkpoint comes with the backend branch-and-cut, not with highs"
+    ):
+        solve_local_scores(scores, **how, backend="highs")
+    with pytest.raises(InputError, match=r"another value of --n-best \(1, not 3\)"):
+        solve_local_scores(scores, **how, n_best=3)
+    with pytest.raises(InputError, match="belongs to a search on other data"):
+        solve(LOCAL, **BDEU, **QUIET, checkpoint=path)
+    for name, change in (
+        ("in_eta", lambda a: a[::-1].copy()),
+        ("rows", lambda a: a[1:]),
+        ("bound", lambda a: a[1:]),
+    ):
+        other = resealed(tmp_path / "d.npz", path, **{f"search__{name}": change})
+        with pytest.raises(InputError, match=r"The file '.*d\.npz' is not a complete checkpoint"):
+            solve_local_scores(scores, checkpoint=other, verbose=False)
+        assert other.exists()
+
+
 # -- refusals -------------------------------------------------------------------------------------------------------
 
 
