@@ -408,7 +408,7 @@ def branch_early(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         self._improve(node, self.relaxation.price(self._allowed(node)).bound)
         return not self._pruned(node.bound)
 
-    def candidates(self: Search, point: Support) -> list[ArcDecision]:
+    def candidates(self: Search, point: Support, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
         pairs = [rng.choice(self.sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
         return [ArcDecision(i, j, bool(rng.random() < 0.5)) for i, j in pairs]
 
