@@ -19,9 +19,10 @@ from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual.point import Point, Subproblem
 from milpbn.engine.events import PROOF, EventLog
-from milpbn.engine.parent_sets import ascent, cutting
-from milpbn.engine.parent_sets.clusters import Support
-from milpbn.engine.parent_sets.search import ArcDecision, Search, SearchNode
+from milpbn.engine.parent_sets import ascent, cutting, search
+from milpbn.engine.parent_sets.decisions import ArcDecision
+from milpbn.engine.parent_sets.search import Search, SearchNode
+from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.engine.pool import Pool
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING, Tuning
@@ -408,9 +409,9 @@ def branch_early(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         self._improve(node, self.relaxation.price(self._allowed(node)).bound)
         return not self._pruned(node.bound)
 
-    def candidates(self: Search, point: Support, allowed: NDArray[np.bool_]) -> list[ArcDecision]:
-        pairs = [rng.choice(self.sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
+    def fractional(sets: ParentSets, *_: object) -> list[ArcDecision]:
+        pairs = [rng.choice(sets.n_variables, 2, replace=False).tolist() for _ in range(3)]
         return [ArcDecision(i, j, bool(rng.random() < 0.5)) for i, j in pairs]
 
     monkeypatch.setattr(Search, "_bounded", bounded)
-    monkeypatch.setattr(Search, "_candidates", candidates)
+    monkeypatch.setattr(search, "fractional", fractional)
