@@ -22,6 +22,7 @@ from milpbn.milp.sample_rows import tangent_block
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock, stack
+from milpbn.problem.scores.base import Shape
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.highs import HighsSolver
 from milpbn.solvers.support.audit import solve_audited
@@ -107,9 +108,9 @@ def solve_formulation(
 
     With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
     inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
-    added in rounds. Rows that the LP relaxation violates come first: cluster and block rows with either kind of
-    acyclicity, and tangents. The bound of every round is valid, because the round solves a relaxation. `events` also
-    receives cyclic points, and points whose score is overestimated, and must check them.
+    added in rounds. Before them, or if the score is a sum over parent sets, rows that the LP relaxation violates are
+    added: cluster and block rows, and tangents. The bound of every round is valid, because the round solves a
+    relaxation. `events` also receives cyclic points, and points whose score is overestimated, and must check them.
 
     Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
     contradicts itself (`milpbn.solvers.support.audit`).
@@ -129,8 +130,10 @@ def solve_formulation(
             rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
-    formulation = strengthen_root(formulation, kinds, settings, events)
-    if formulation.acyclicity == "order":
+    in_rounds = formulation.acyclicity == "cluster"
+    if in_rounds or formulation.tangents or formulation.problem.score.kind.shape is Shape.LINEAR:
+        formulation = strengthen_root(formulation, kinds, settings, events)
+    if not in_rounds:
         del kinds[0]
     if not kinds:
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
