@@ -40,7 +40,8 @@ class Multipliers(NamedTuple):
     values : float64 array, shape (R,)
         Their multipliers, at least 0.
     vertices, shares : int64 and float64 arrays, shapes (k, V) and (k,)
-        The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if there is none.
+        The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if rounds
+        that stopped early left a variable without a parent set.
     """
 
     rows: Inequalities
@@ -108,6 +109,8 @@ def _combination(point: Support, in_eta: NDArray[np.int64]) -> tuple[NDArray[np.
 
     `in_eta` has the numbers of the parent sets among all candidates.
     """
+    if not np.diff(point.offsets).all():
+        return np.empty((0, len(point.offsets) - 1), dtype=np.int64), np.empty(0)
     blocks = [slice(a, b) for a, b in zip(point.offsets[:-1], point.offsets[1:], strict=True)]
     sums = [np.cumsum(point.shares[block]) for block in blocks]
     ends = [each / each[-1] for each in sums]

@@ -59,7 +59,7 @@ class RestrictedProgram:
     rows : list of Row
         The rows; `packed` has them as arrays.
     values, multipliers : float64 arrays, shapes (K,) and (R,)
-        The last solution, and the dual values of the rows, at least 0.
+        The last solution, and the dual values of the rows, at least 0; 0 for what was added since.
     artificial, objective : float
         The largest share of a variable without a parent set in the last solution, and its value.
     age : int64 array, shape (R,)
@@ -125,6 +125,7 @@ class RestrictedProgram:
         self.place[new] = len(self.columns) + np.arange(k)
         self.columns = np.concatenate([self.columns, new])
         self._upper = np.concatenate([self._upper, np.full(k, np.inf)])
+        self.values = np.concatenate([self.values, np.zeros(k)])
 
     def add_rows(self, new: Iterable[Row]) -> int:
         """Add the rows that are not there yet; return their number."""
@@ -171,7 +172,7 @@ class RestrictedProgram:
         which = np.flatnonzero(gone).astype(np.int32) + np.int32(self.sets.n_variables)
         self.solver.deleteCols(len(which), which)
         self.place[self.columns[gone]] = -1
-        self.columns, self._upper = self.columns[~gone], self._upper[~gone]
+        self.columns, self._upper, self.values = self.columns[~gone], self._upper[~gone], self.values[~gone]
         self.place[self.columns] = np.arange(len(self.columns))
 
     def allow(self, allowed: NDArray[np.bool_]) -> None:

@@ -189,6 +189,35 @@ def test_multipliers_are_those_of_the_linear_program(kind: int, request: pytest.
     assert better > 3
 
 
+@pytest.mark.usefixtures("relaxed")
+def test_multipliers_of_rounds_that_stop_early_give_a_bound() -> None:
+    """The budget ends after any number of questions, so also between a change of the columns and their solution."""
+    problem, model = make(Score(), Constraints(), 3, n_features=4)
+    oracle, candidates = model.oracle, problem.candidates
+    weights = np.random.default_rng(3).normal(size=candidates.n_sets)
+    allowed, incumbent = whole_node(oracle, weights)[0], problem.choice(obeying(problem))
+    known = child_limits(candidates, problem.rules)
+    solved = []
+    for asked in range(12):
+        left = iter([False] * asked)
+        budget = Budget(cancelled=lambda left=left: next(left, True))
+        rows, multipliers, vertices, shares = best_multipliers(
+            oracle, candidates, known, weights, allowed, incumbent, budget
+        )
+        priced = weights.copy()
+        bound = add_terms(oracle, rows, multipliers, priced) + heaviest(oracle, priced)
+        best = max(
+            weights[choice].sum()
+            for choice in all_choices(candidates)
+            if problem.obeys(candidates.structure(choice))
+        )
+        assert bound >= best
+        assert len(vertices) == len(shares)
+        solved.append(len(shares) > 0)
+    assert not solved[0]
+    assert solved[-1]
+
+
 def test_one_multiplier_goes_to_its_minimum() -> None:
     """The minimum is compared with that on a fine grid."""
     moved = 0
