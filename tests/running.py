@@ -381,7 +381,7 @@ def in_parts(
             proof = MultiplierProof.restored(SavedArrays(dict(saved)).under(PROOF))
         known = None if saved is None else SavedArrays(dict(saved))
         start = Start(saved=known, proof=proof, pool=pool)
-        outcome = get_engine("branch-and-cut").run(problem, start, settings, events)
+        outcome = get_engine("branch-and-cut").run(problem, start, replace(settings, resumable=True), events)
         state = events.state()
         if state is not None or outcome.finished or outcome.infeasible:
             parts.append(events)

@@ -83,6 +83,8 @@ class Settings:
     reduce: bool = True
     #: Stop before any branching; only for an engine that maximises sums of local terms.
     root_only: bool = False
+    #: A checkpoint will ask for the state of the search.
+    resumable: bool = False
 
     def remaining(self) -> float | None:
         """Return the seconds until the deadline, at least 0, or None without one."""

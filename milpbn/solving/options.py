@@ -143,6 +143,7 @@ class Options(DeclaredOptions):
             acyclicity=self.acyclicity,
             reduce=self.reduce,
             root_only=self.root_only,
+            resumable=self.checkpoint is not None,
         )
 
     @property

@@ -87,12 +87,12 @@ def best_multipliers(
         return None if limits else float(sets.costs[choice].sum())
 
     cutting = Cutting(sets, climber, limits, cost_of, math.inf, budget)
-    cutting.cost = min(cutting.cost, listed.best - float(weights[incumbent].sum()))
+    cutting.cutoff = min(cutting.cutoff, listed.best - float(weights[incumbent].sum()))
     if not cutting.begin():
         return Multipliers(rows, found, np.empty((0, candidates.n_variables), dtype=np.int64), np.empty(0))
     cutting.relaxation.add_rows(known)
     least = ROUNDING * float(np.abs(weights[allowed]).max(initial=1.0))
-    cutting.run(lambda: None, lambda: cutting.bound >= cutting.cost - least, blocks=0)
+    cutting.run(lambda: None, lambda: cutting.bound >= cutting.cutoff - least, blocks=0)
     used = dict(zip(cutting.relaxation.rows, cutting.relaxation.multipliers.tolist(), strict=True))
     # Where the oracle enforces acyclicity exactly, cluster rows cannot improve its bound.
     new = {row: y for row, y in used.items() if row not in known and y > 0 and oracle.kind == RELAXED}

@@ -86,10 +86,10 @@ class Cutting:
     limits : list of Row
         Limits of children.
     found : callable
-        Called with the parent sets of a structure, int64 of shape (V,). Returns the cost that structures of use do not
-        exceed, inf if it is not known, or None if the structure is not allowed.
+        Called with the parent sets of a structure, int64 of shape (V,). Returns the new cutoff, inf if there is none
+        yet, or None if the structure is not allowed.
     margin : float
-        A parent set is fixed if every structure with it costs more than `cost` by this, in nats; inf for never.
+        A parent set is fixed if every structure with it exceeds the cutoff by this, in nats; inf for never.
     budget : Budget
         Asked between rounds.
     seed : int
@@ -105,12 +105,13 @@ class Cutting:
     ----------
     allowed : bool array, shape (P,)
         The parent sets that are not fixed to 0.
-    cost : float
-        Structures that cost more are of no use: the cost of the best structure known, or of the last one of a list.
+    cutoff : float
+        Structures that cost more are not wanted: the cost of the best structure known, or of the last one of a full
+        list; inf without any.
     best, best_cost : int64 array of shape (V,) or None, float
         Parent sets and cost of the best structure known; None and inf if there is none.
     bound : float
-        Every structure costs at least this, in nats, or is of no use.
+        Every structure costs at least this, in nats, or is not wanted.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class Cutting:
         self._found, self._limits, self.margin, self.rules = found, limits, margin, rules
         self._seed, self.rng, self.several = seed, np.random.default_rng(seed), several
         self.allowed = np.ones(sets.n_sets, dtype=bool)
-        self.bound, self.cost, self.best_cost = 0.0, math.inf, math.inf
+        self.bound, self.cutoff, self.best_cost = 0.0, math.inf, math.inf
         self.best: NDArray[np.int64] | None = None
         self.relaxation = RestrictedProgram(sets)
         self.pool = RowPool(sets.n_variables)
@@ -149,15 +150,15 @@ class Cutting:
     def offer(self, choice: NDArray[np.int64]) -> bool:
         """Take the parent sets of an acyclic structure, if they are better than the best ones or several are wanted.
 
-        Return whether the structure is allowed, as far as that was asked.
+        Return False if the structure is not allowed. One that is not taken for its cost is not checked: True.
         """
         cost = float(self.sets.costs[choice].sum())
-        if not self.several and cost >= self.cost - LEAST_GAIN:
+        if not self.several and cost >= self.cutoff - LEAST_GAIN:
             return True
         most = self._found(choice)
         if most is None:
             return False
-        self.cost = min(self.cost, most)
+        self.cutoff = min(self.cutoff, most)
         if cost < self.best_cost:
             self.best_cost, self.best = cost, choice
         return True
@@ -171,7 +172,7 @@ class Cutting:
         priced = self._priced()
         self.fix(priced)
         excess = priced.with_set - priced.bound
-        chosen = self.allowed & (excess <= FIRST_SHARE * max(0.0, min(self.cost, 1e12) - self.bound))
+        chosen = self.allowed & (excess <= FIRST_SHARE * max(0.0, min(self.cutoff, 1e12) - self.bound))
         for begin, end in zip(sets.offsets[:-1], sets.offsets[1:], strict=True):
             cheapest = begin + np.argsort(excess[begin:end], kind="stable")[:FIRST_SETS]
             chosen[cheapest] = self.allowed[cheapest]
@@ -194,11 +195,11 @@ class Cutting:
         return priced
 
     def useless(self, priced: Priced) -> NDArray[np.bool_]:
-        """Return which parent sets are in no structure that is of use, bool array, shape (P,)."""
-        return priced.with_set > self.cost + self.margin
+        """Return which parent sets are in no structure that is wanted, bool array, shape (P,)."""
+        return priced.with_set > self.cutoff + self.margin
 
     def fix(self, priced: Priced) -> None:
-        """Fix the parent sets to 0 that no structure of use has."""
+        """Fix the parent sets to 0 that no wanted structure has."""
         gone = self.useless(priced)
         if self.best is not None:
             gone[self.best] = False
@@ -272,7 +273,7 @@ class Cutting:
             elif added:
                 idle = 0
             history.append(self.bound)
-            gap = self.cost - self.bound
+            gap = self.cutoff - self.bound
             if (
                 len(history) > PATIENCE
                 and not len(columns)

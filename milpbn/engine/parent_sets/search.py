@@ -83,7 +83,7 @@ class Search:
     cutting : Cutting
         The root after its rounds.
     tolerance : callable
-        A node is pruned if its bound is below the cost of use (`Cutting.cost`) by at most what it returns, in nats.
+        A node is pruned if its bound is below the cutoff by at most what it returns, in nats.
     told : callable
         Called with the bound on all structures that were not found, and the number of nodes, after each node.
 
@@ -94,7 +94,7 @@ class Search:
     finished : bool
         Whether no node is open.
     left : float
-        The smallest bound of a node that was closed with structures in it.
+        The smallest bound of a node that was closed although it may hold structures.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class Search:
 
     @property
     def bound(self) -> float:
-        """A lower bound on the costs of all structures that were not found, and are of use."""
+        """A lower bound on the costs of all wanted structures that were not found."""
         bounds = [node.bound for node in (self._current,) if node is not None]
         bounds += [self._open[0][0]] if self._open else []
         return min([self.left, *bounds])
@@ -162,10 +162,10 @@ class Search:
         relaxation.add_columns(rest)
 
     def _pruned(self, bound: float) -> bool:
-        """Return whether a node with this bound is closed."""
+        """Return whether a node with this bound is pruned, and let `left` have its bound if it is."""
         if bound >= self.relaxation.penalty - 0.5:  # structures cost less by 1 or more, so there is none
             return True
-        if bound < self.cutting.cost - self._tolerance():
+        if bound < self.cutting.cutoff - self._tolerance():
             return False
         self.left = min(self.left, bound)
         return True
@@ -233,7 +233,7 @@ class Search:
                 return False
             if self.nodes % 10 == 1 and turn == 0:
                 cutting.improve(point)
-            gain = WORTHWHILE * (cutting.cost - node.bound)
+            gain = WORTHWHILE * (cutting.cutoff - node.bound)
             if (turn and node.bound - last < gain) or (turn >= ROUNDS and node.bound - last < 3 * gain):
                 break
             last = node.bound
@@ -260,7 +260,7 @@ class Search:
             if not put_before(before, *((j, i) if first else (i, j))):
                 return None
         else:
-            block, contains = with_arc(self.sets, decision)
+            block, contains = with_arc(sets, decision)
             allowed[block] &= contains if first else ~contains
         if not propagate(sets, allowed, before):
             return None
@@ -270,25 +270,22 @@ class Search:
         """Branch on the best candidate; store one child, and return the other one to go on with."""
         if node.found is not None:
             return self._without(node, node.found)
-        relaxation, cutting = self.relaxation, self.cutting
-        only = np.flatnonzero(self._allowed(node))
+        relaxation, cutting, allowed = self.relaxation, self.cutting, self._allowed(node)
+        only = np.flatnonzero(allowed)
         if len(only) == self.sets.n_variables:
             # If it is not allowed, nothing is left; and nothing of a list once it was offered.
             if cutting.offer(only) and not cutting.several:
                 self.left = min(self.left, float(self.sets.costs[only].sum()))
             return None
-        relaxation.allow(self._allowed(node))
+        relaxation.allow(allowed)
         if not relaxation.solve():
             self.left = min(self.left, node.bound)
             return None
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
-        start, gap = relaxation.objective, max(1e-9, cutting.cost - node.bound)
+        start, gap = relaxation.objective, max(1e-9, cutting.cutoff - node.bound)
         best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
-        allowed = self._allowed(node)
-        candidates = fractional(self.sets, relaxation.support(), allowed, CANDIDATES) or undecided(
-            self.sets, allowed
-        )
-        for decision in candidates:
+        decisions = fractional(self.sets, relaxation.support(), allowed, CANDIDATES)
+        for decision in decisions or undecided(self.sets, allowed):
             children: list[tuple[float, SearchNode]] = []
             gains = []
             both = [self._child(node, decision, first) for first in (True, False)]

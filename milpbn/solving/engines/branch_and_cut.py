@@ -93,12 +93,12 @@ class _Maximisation:
 
         def tell(cost: float, nodes: int | None = None) -> None:
             self.pool.rest = self._score(cost)
-            # Before the bound is told, which the proof of a saved state has to have.
-            self._keep()
+            if self.settings.resumable:  # before the bound is told, which the proof of a saved state has to have
+                self._keep()
             self._tell(min(cost, cutting.best_cost), nodes)
 
         def proved() -> bool:
-            return cutting.bound >= cutting.cost - self._tolerance(cutting)
+            return cutting.bound >= cutting.cutoff - self._tolerance(cutting)
 
         if not in_tree:
             cutting.run(lambda: tell(cutting.bound), proved)
@@ -154,8 +154,8 @@ class _Maximisation:
         self._state = state_of(self._cutting, self._search, self.listed.in_eta, best)
 
     def _tolerance(self, cutting: Cutting) -> float:
-        """Return by how much the bound of a pruned node may be below the cost of use, in nats."""
-        score = self.listed.best - cutting.cost
+        """Return by how much the bound of a pruned node may be below the cutoff, in nats."""
+        score = self.listed.best - cutting.cutoff
         if not np.isfinite(score):
             return 0.0
         return pruning_threshold(score, self.problem.score_error) - score
