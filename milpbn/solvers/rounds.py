@@ -108,9 +108,10 @@ def solve_formulation(
 
     With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add rows
     inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are always
-    added in rounds. Before them, or if the score is a sum over parent sets, rows that the LP relaxation violates are
-    added: cluster and block rows, and tangents. The bound of every round is valid, because the round solves a
-    relaxation. `events` also receives cyclic points, and points whose score is overestimated, and must check them.
+    added in rounds. Before the first round, and if the score is a sum over parent sets, the formulation gets the rows
+    that its LP relaxation violates: cluster and block rows, and tangents. The bound of every round is valid, because
+    the round solves a relaxation. `events` also receives cyclic points, and points whose score is overestimated, and
+    must check them.
 
     Raises SolverError if the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or
     contradicts itself (`milpbn.solvers.support.audit`).
@@ -120,7 +121,8 @@ def solve_formulation(
         return None if start is None or not solver.capabilities.warm_start else current.vector(start)
 
     require_sound(solver, settings, events)
-    kinds: list[RowKind] = [ClusterRows(formulation)]
+    by_clusters = formulation.acyclicity == "cluster"
+    kinds: list[RowKind] = [ClusterRows(formulation)] if by_clusters else []
     added: set[Hashable] = set()
     if formulation.tangents:
         tangents = TangentRows(formulation)
@@ -130,11 +132,9 @@ def solve_formulation(
             rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
-    in_rounds = formulation.acyclicity == "cluster"
-    if in_rounds or formulation.tangents or formulation.problem.score.kind.shape is Shape.LINEAR:
-        formulation = strengthen_root(formulation, kinds, settings, events)
-    if not in_rounds:
-        del kinds[0]
+    if kinds or formulation.problem.score.kind.shape is Shape.LINEAR:
+        at_root = kinds if by_clusters else [ClusterRows(formulation), *kinds]
+        formulation = strengthen_root(formulation, at_root, settings, events)
     if not kinds:
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
     if solver.capabilities.lazy_rows and not formulation.tangents:

@@ -93,7 +93,9 @@ class _Maximisation:
 
         def tell(cost: float, nodes: int | None = None) -> None:
             self.pool.rest = self._score(cost)
-            if self.settings.resumable:  # before the bound is told, which the proof of a saved state has to have
+            if (
+                self.settings.resumable
+            ):  # before the bound is told, which the proof of a saved state has to have
                 self._keep()
             self._tell(min(cost, cutting.best_cost), nodes)
 
