@@ -9,7 +9,7 @@ from milpbn.network.structure import Structure
 from milpbn.util.archives import Source
 from milpbn.util.budget import Budget
 
-#: What the names of the arrays of open nodes and of a proof begin with in a saved state, and one that every such has.
+#: In a saved state, prefixes of the arrays of the open nodes and of the proof, and an array that every state has.
 NODE, PROOF, CHILDREN = "node.", "proof.", "search.children"
 
 

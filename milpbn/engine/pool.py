@@ -1,7 +1,7 @@
 """The K best distinct structures known, and what a search has proved of all others.
 
 With K = 1 this is the incumbent alone. A search for the K best prunes against the K-th best score, the cutoff, so that
-a node is kept as long as it may hold a structure that belongs into the list. Two structures are distinct if they give
+a node is kept as long as it may hold a structure that belongs in the list. Two structures are distinct if they give
 some variable different candidate parent sets. The list may be limited to structures near the best one, too.
 """
 

@@ -73,8 +73,8 @@ class Root:
     proof : Proof or None
         Receives the dual weights that justify the fixings.
     pool : Pool or None
-        Receives the best structures known; None stands for one structure. Parent sets are fixed that no structure
-        contains which belongs into the pool.
+        Receives the best structures known; None stands for a pool of one. Parent sets are fixed if no structure that
+        contains them belongs in the pool.
 
     Raises
     ------

@@ -105,8 +105,9 @@ def best_multipliers(
 
 
 def _combination(point: Support, in_eta: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return a point as a convex combination of choices: the smallest shares of all variables one after the other.
+    """Return a point as a convex combination of choices.
 
+    The cumulated shares of all variables divide [0, 1] into intervals, on each of which every variable has one set.
     `in_eta` has the numbers of the parent sets among all candidates.
     """
     if not np.diff(point.offsets).all():

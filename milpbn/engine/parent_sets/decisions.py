@@ -30,7 +30,8 @@ def with_arc(sets: ParentSets, decision: ArcDecision) -> tuple[slice, NDArray[np
 def fractional(sets: ParentSets, point: Support, allowed: NDArray[np.bool_], most: int) -> list[ArcDecision]:
     """Return at most so many decisions on fractional arcs and orders, the most fractional first.
 
-    An arc that all allowed parent sets have is fractional beside a share of "no parent set", and decides nothing.
+    An arc that all allowed parent sets of a variable have looks fractional if the variable has a share of "no parent
+    set". Branching on it would change nothing, so it is left out.
     """
     arcs = arc_weights(point)
     # The share of an arc that an integral point would have to change; orders count twice.

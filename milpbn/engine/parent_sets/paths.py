@@ -1,8 +1,7 @@
 """Rows of constraints on paths that a point of the linear program violates.
 
-Rows for pairs of an ancestor and a descendant are separated at every point: the sets that must be entered by a smallest
-cut, the paths that must not be there by a shortest path. Independences are separated at integral points, by a smallest
-set of arcs with an active trail.
+At every point, a missing path from an ancestor is found as a minimum cut, and an excluded path as a shortest path.
+Independences are checked at integral points only; the row has a minimal set of arcs that leaves an active trail.
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. T
 - *closed*: a set C of variables with a descendant whose ancestor is not in C; a(i, S) = 1 if S lies in C, b = |C| - 1.
   A path from the ancestor enters C.
 - *reached*: a set C of variables and a variable j that is no ancestor of one of them, d; a(i, S) = 1 if S meets C or
-  contains j, b = |C| - 1. If no path leads from j to d, then the arc d -> j closes no cycle; with it, the cluster of C
-  and j is this row.
+  contains j, b = |C| - 1. As j is no ancestor of d, the structure stays acyclic with the arc d -> j. The row of the
+  cluster C + j then has the term 1 for j, and says this about the members of C.
 - *arcs*: arcs that must not be there together; a(i, S) = 1 if S contains all of them into i, b = their children - 1.
 
 f is nondecreasing here, so all a are at least 0. What all parent sets have, a(i, {}), is subtracted from both sides.

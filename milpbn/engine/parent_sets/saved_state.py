@@ -23,7 +23,7 @@ from milpbn.engine.parent_sets.search import Search, SearchNode
 from milpbn.util.archives import Source
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
-#: What the names of the search's own arrays begin with.
+#: Prefix of the search's own arrays.
 OWN = "search."
 #: Bytes of the numbers of a node.
 NUMBERS = 24

@@ -313,10 +313,10 @@ class Search:
         return children[0][1] if children else None
 
     def _without(self, node: SearchNode, found: NDArray[np.int64]) -> SearchNode | None:
-        """Store the children of a node that hold its structures but one, and return the one with the smallest bound.
+        """Split a node into children that hold all its structures but one; store them, and return the best one.
 
-        Variables come in the order of the smallest bound with another parent set, the largest first: so the children
-        with small bounds have most variables fixed.
+        A child has the found parent sets of the variables before one, and another parent set of that one. The variables
+        that are the most expensive to change come first, so that the children with small bounds have most others fixed.
         """
         sets, relaxation = self.sets, self.relaxation
         rest, least = self._allowed(node), np.full(sets.n_variables, np.inf)

@@ -28,7 +28,7 @@ from milpbn.version import __version__
 
 #: With several best structures, the neighbours of so many of the list are offered with every structure found.
 EXPLORED = 10
-#: What the names of the pool's arrays begin with in a saved state.
+#: Prefix of the pool's arrays in a saved state.
 POOL = "pool."
 
 
