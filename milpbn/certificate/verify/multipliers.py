@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,10 +35,10 @@ CLUSTER, BLOCK = -1, -2
 LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
 #: More than any piece of a certificate's arrays has entries.
 MOST = 2**31
-#: Entries of rows that are kept; about 12 bytes each.
+#: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
-#: Sets without a subset are looked for in so many sets at once.
-AT_ONCE = 1000
+#: So many pairs of a searched set and another one are compared at once; 5 bytes each.
+PAIRS_AT_ONCE = 50_000_000
 U = EPS / 2
 _NONE = np.zeros(0, dtype=np.int32)
 
@@ -63,16 +64,12 @@ def prove(
     """
     V, P = candidates.n_variables, candidates.n_sets
     require_memory(4 * V * P, "checking the certificate", "take a machine with more of it")
-    is_parent = np.zeros((P, V), dtype=bool)
-    parent, _, of = candidates.arcs
-    is_parent[of, parent] = True
     try:
         saved = SavedArrays(dict(arrays))
         tree, searched = _StepTree(saved, V, rules), _places(saved, candidates)
     except UnfitError as error:
         raise InputError(f"The certificate is damaged: {error}.") from None
-    everything = MemberSets(candidates.variable, is_parent)
-    kept, raised = _searched(everything, terms, searched)
+    kept, raised = _searched(candidates, terms, searched)
     largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
     best = math.fsum(largest)
     return _Walk(tree, kept, largest[kept.variable] - raised, best, bound).run()
@@ -112,27 +109,32 @@ def _places(saved: SavedArrays, candidates: Candidates) -> NDArray[np.bool_]:
 
 
 def _searched(
-    sets: MemberSets, terms: NDArray[np.float64], searched: NDArray[np.bool_]
+    candidates: Candidates, terms: NDArray[np.float64], searched: NDArray[np.bool_]
 ) -> tuple[MemberSets, NDArray[np.float64]]:
     """Return the sets of the search, and terms that are at least those of the sets that they stand for.
 
     A structure with a set that was not searched stays acyclic, and within the limits, if a subset takes its place.
     """
-    kept, raised = np.flatnonzero(searched), terms.copy()
-    for i in range(sets.n_variables):
-        own = kept[sets.variable[kept] == i]
-        rest = np.flatnonzero((sets.variable == i) & ~searched)
-        inside = sets.is_parent[own].astype(np.float32)
-        for begin in range(0, len(rest), AT_ONCE):
-            some = rest[begin : begin + AT_ONCE]
-            subset = inside @ ~sets.is_parent[some].T == 0  # no member of the one is outside of the other
-            value = np.where(subset, terms[own, None], -np.inf)
-            if not len(own) or not subset.any(axis=0).all():
+    is_parent = np.zeros((candidates.n_sets, candidates.n_variables), dtype=bool)
+    parent, _, of = candidates.arcs
+    is_parent[of, parent] = True
+    raised = terms.copy()
+    for begin, end in pairwise(candidates.offsets.tolist()):
+        own = begin + np.flatnonzero(searched[begin:end])
+        rest = begin + np.flatnonzero(~searched[begin:end])
+        own = own[np.argsort(-terms[own], kind="stable")]
+        inside = is_parent[own].astype(np.float32)
+        at_once = max(1, PAIRS_AT_ONCE // max(1, len(own)))
+        for first in range(0, len(rest), at_once):
+            some = rest[first : first + at_once]
+            subset = inside @ ~is_parent[some].T == 0  # no member of the one is outside of the other
+            if not subset.any(axis=0).all():
                 raise InputError(
                     "The certificate leaves out a parent set of which no subset was searched, and so proves nothing."
                 )
-            np.maximum.at(raised, own[value.argmax(axis=0)], terms[some])
-    return MemberSets(sets.variable[kept], sets.is_parent[kept]), raised[kept]
+            # Of the subsets, the first one has the largest term.
+            np.maximum.at(raised, own[subset.argmax(axis=0)], terms[some])
+    return MemberSets(candidates.variable[searched], is_parent[searched]), raised[searched]
 
 
 class _Inequality(NamedTuple):
