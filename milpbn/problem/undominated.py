@@ -110,7 +110,7 @@ class Levels:
         # may be, and has no weight.
         doubles = self.data.n_states.min() > 1 or (self.data.n_classes > 1 and not positive.any())
         binomials = [[math.comb(v, k) for k in range(self.largest + 1)] for v in range(n + 1)]
-        if binomials[-1][-1] * n >= 2**62:
+        if max(binomials[-1]) * n >= 2**62:
             raise InputError(
                 f"{n} variables have too many sets of {self.largest} parents to be numbered; reduce --max-parents."
             )

@@ -129,6 +129,17 @@ def test_required_paths_keep_all_sets():
     assert build_problem(data, spec, path, for_milp=False, dominated=False).n_admitted is None
 
 
+@pytest.mark.parametrize("max_parents", [40, 99])
+def test_too_many_sets_to_be_numbered_are_refused(max_parents):
+    """With 99 parents there are few largest sets, but too many of half the size."""
+    states = [2] * 6 + [1] * 93 + [2]
+    variables = tuple(Variable(f"x{v}", tuple(map(str, range(s)))) for v, s in enumerate(states))
+    data = Dataset("constant columns", variables, np.zeros((5, 100), dtype=np.int32), np.ones(5))
+    spec = Score(name="bdeu", max_parents=max_parents, parent_sets="all")
+    with pytest.raises(InputError, match="reduce --max-parents"):
+        build_problem(data, spec, for_milp=False, dominated=False)
+
+
 def test_a_budget_ends_scoring_with_a_sentence():
     data = random_table(np.random.default_rng(5))
     spec = Score(name="bdeu", max_parents=3, parent_sets="all")
