@@ -34,6 +34,7 @@ def _check(
     claim: Json, arrays: Json, candidates: Any, scores: list[float], sha256: str
 ) -> tuple[Ends, Fraction]:
     need(claim["data"]["sha256"] == sha256, "The local scores differ from those of the claim.")
+    need(claim.get("alternatives") is None, "The claim has a list that such a certificate does not prove.")
     place = {name: i for i, name in enumerate(candidates.names)}
     families = list(zip(candidates.variable.tolist(), candidates.flat, strict=True))
     term_of = {family: Fraction(score) for family, score in zip(families, scores, strict=True)}

@@ -43,6 +43,10 @@ def verify_local(
     claim = LocalResult.from_dict(values, what)
     if claim.structure is None or claim.objective is None or claim.bound is None:
         raise InputError(f"{what} holds no structure or no bound, so that there is nothing to verify.")
+    if claim.alternatives is not None:
+        raise InputError(
+            "A certificate of local scores proves nothing about the other best structures, which the result lists."
+        )
     sizes = candidates.n_variables, candidates.n_sets
     if claim.sha256 != sha256 or (claim.variables, claim.parent_sets) != sizes:
         raise InputError("The result is of other local scores than these; give the file of that run.")
@@ -65,6 +69,4 @@ def verify_local(
         )
     if claim.optimal and not proves(objective, claim.bound, claim.tolerance):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
-    return Verification(
-        objective, claim.bound, found.nodes, found.leaves, found.removed, 0, 0, time.monotonic() - began
-    )
+    return Verification(objective, claim.bound, *found, 0, 0, time.monotonic() - began)

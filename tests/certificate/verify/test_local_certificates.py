@@ -7,6 +7,10 @@ import pytest
 from campaign.driver import command
 from campaign.forge import read_certificate, write_certificate
 
+from milpbn.certificate.exact.arithmetic import NotProvedError
+from milpbn.certificate.exact.local import check_local
+from milpbn.milp.files.jkl_file import read_jkl
+
 #: Two variables that would have each other as parents, and a third one.
 SCORES = """3
 a 3
@@ -71,6 +75,19 @@ def test_false_claims_are_refused(changes, words, run, tmp_path):
         assert done.code == 2
         assert not done.escaped
         assert any(word in done.words for word in words.split("|")), done.words
+
+
+def test_a_list_of_the_best_structures_is_refused(run, tmp_path):
+    """The certificate says nothing about the list, which could hold anything."""
+    scores, _, certificate = run
+    listed = tmp_path / "listed.json"
+    assert command("solve", scores, "--n-best", 2, "--output", listed, "-q").code == 0
+    done = command("verify", listed, scores, "--certificate", certificate)
+    assert done.code == 2
+    assert "proves nothing about the other best structures" in done.words
+    local, values = read_jkl(scores), json.loads(listed.read_text())
+    with pytest.raises(NotProvedError, match="has a list"):
+        check_local(values, certificate, local.candidates, local.scores, local.sha256)
 
 
 def test_other_scores_are_refused(run, tmp_path):
