@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -30,6 +31,17 @@ def need(holds: bool, sentence: str) -> None:
     """Raise NotProvedError with a sentence unless a condition holds."""
     if not holds:
         raise NotProvedError(sentence)
+
+
+@contextmanager
+def known_form() -> Iterator[None]:
+    """Refuse a claim or a certificate of another form: errors in reading it become a NotProvedError."""
+    try:
+        yield
+    except NotProvedError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise NotProvedError(f"The claim does not have the known form ({error!r:.80}).") from None
 
 
 def require_features(count: int) -> None:

@@ -51,14 +51,15 @@ import json
 import math
 import os
 from fractions import Fraction
-from itertools import accumulate, pairwise
 from typing import Any
 
 from milpbn.certificate.exact.arithmetic import (
     ONE,
     Ends,
     Json,
-    NotProvedError,
+    column,
+    groups,
+    known_form,
     need,
     number,
     require_features,
@@ -81,12 +82,8 @@ def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) ->
     sets, if there are such.
     """
     header, arrays = load_proof(certificate)
-    try:
+    with known_form():
         return _check(header if claim is None else claim, header, arrays, data)
-    except NotProvedError:
-        raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise NotProvedError(f"The claim does not have the known form ({error!r:.80}).") from None
 
 
 def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fraction]:
@@ -222,8 +219,6 @@ def _subset(problem: ExactProblem, arrays: Json, samples: int) -> list[Fraction]
 
 def _kept(arrays: Json) -> list[tuple[int, Parents]]:
     """Return the parent sets that screening kept, by variable."""
-    variables, sizes, members = (arrays[f"kept_{key}"].tolist() for key in ("variable", "size", "member"))
-    fits = all(type(x) is int for x in (*variables, *sizes, *members)) and sum(sizes) == len(members)
-    need(fits, "The kept parent sets are damaged.")
-    sets = [tuple(members[a:b]) for a, b in pairwise(accumulate(sizes, initial=0))]
-    return list(zip(variables, sets, strict=True))
+    members = groups(arrays, "kept_size", column(arrays, "kept_member", int))
+    sets = [tuple(j for (j,) in own) for own in members]
+    return list(zip(column(arrays, "kept_variable", int), sets, strict=True))

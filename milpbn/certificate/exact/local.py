@@ -6,7 +6,7 @@ import os
 from fractions import Fraction
 from typing import Any
 
-from milpbn.certificate.exact.arithmetic import Ends, Json, NotProvedError, need, number
+from milpbn.certificate.exact.arithmetic import Ends, Json, known_form, need, number
 from milpbn.certificate.exact.check import OPTIMALITY, ROUNDING, TOLERANCE
 from milpbn.certificate.exact.multipliers import prove
 from milpbn.certificate.format import load_proof
@@ -22,12 +22,8 @@ def check_local(
     proved bound.
     """
     header, arrays = load_proof(certificate)
-    try:
+    with known_form():
         return _check(header if claim is None else claim, arrays, candidates, scores.tolist(), sha256)
-    except NotProvedError:
-        raise
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise NotProvedError(f"The claim does not have the known form ({error!r:.80}).") from None
 
 
 def _check(

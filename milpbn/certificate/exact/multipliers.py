@@ -97,10 +97,8 @@ class _ExactProof:
             size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
             self.rows.append(self._row(inside, limit, values[:size], limits))
             values = values[size:]
-        rows, numbers = (
-            column(arrays, "multiplier_row", int, len(self.rows)),
-            column(arrays, "multiplier", float),
-        )
+        rows = column(arrays, "multiplier_row", int, len(self.rows))
+        numbers = column(arrays, "multiplier", float)
         need(min([0, *numbers]) >= 0, "A multiplier is negative.")
         steps = groups(arrays, "multipliers_size", rows, [int(math.ldexp(y, BITS)) for y in numbers])
         self.steps: dict[int, list[Any]] = {}

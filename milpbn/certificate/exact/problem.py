@@ -52,11 +52,8 @@ class ExactProblem:
             self.sample_size = number(options["equivalent_sample_size"])
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
         self.name, (self.class_parents, self.unit) = options["name"], flags.values()
-        fits = (
-            fits
-            and type(self.class_parents) is type(self.unit) is bool
-            and self.name in {*REACH, *DECOMPOSABLE}
-        )
+        fits = fits and type(self.class_parents) is type(self.unit) is bool
+        fits = fits and self.name in {*REACH, *DECOMPOSABLE}
         self.towards = ("uniform", "marginal", "class").index(options.get("smoothing_towards", "uniform"))
         need(fits, "The exact check does not know the score, or one of its options.")
         self.n_states, self.last = [len(v.states) for v in data.variables], len(data.variables) - 1
@@ -104,10 +101,8 @@ class ExactProblem:
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
         known = {"required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights"}
-        need(
-            known.issuperset(key for key, value in given.items() if value),
-            "The exact check does not know all of the constraints.",
-        )
+        asked = {key for key, value in given.items() if value}
+        need(known.issuperset(asked), "The exact check does not know all of the constraints.")
         self.required = {(at[j], at[i]) for j, i in given.get("required", ())}
         tier = {at[name]: level for level, tier in enumerate(given.get("tiers", ())) for name in tier}
         self.forbidden = {(at[j], at[i]) for j, i in given.get("forbidden", ())}
