@@ -70,12 +70,12 @@ class ScoringPlan:
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
     """Return the computation of each network of a classifier, one if it is no average.
 
-    Raises `InputError` if a sum would need more than `MOST_ENTRIES` entries.
+    Raises `InputError` if there is no class, or a sum would need more than `MOST_ENTRIES` entries.
     """
-    if not isinstance(classifier, AveragedClassifier):
-        classifier.require_class()
-    members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
-    return tuple(_plan(member) for member in members)
+    if isinstance(classifier, AveragedClassifier):
+        return tuple(map(_plan, classifier.members))
+    classifier.require_class()
+    return (_plan(classifier),)
 
 
 def _plan(classifier: TableClassifier) -> ScoringPlan:
