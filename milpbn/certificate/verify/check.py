@@ -146,8 +146,6 @@ def verify(
     rules, candidates = searched_sets(claim, arrays, data.names)
     require_units(data, score.kind.unit)
     merged = data.merged
-    if score.name not in DECOMPOSABLE:
-        require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
     if score.name in DECOMPOSABLE:
@@ -155,6 +153,7 @@ def verify(
         check_rest(claim, header_claim, merged, weights, error, most)
         seconds = time.monotonic() - began
         return Verification(objective, claim.bound, *sets, 0, 0, seconds, **_scope(claimed))
+    require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, score, rules, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
