@@ -19,7 +19,7 @@ EVERY = "*"
 
 
 class DefaultTarget(Enum):
-    """Which column is the class where no name says it."""
+    """The class column if no name is given."""
 
     LAST = "the last one that does not number the rows"
 

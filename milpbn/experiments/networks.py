@@ -65,7 +65,8 @@ class SettingChoice(Method):
     p: tuple[float, ...] | None = P_GRID
     class_parents: bool = True
     smoothing: float = 1.0
-    acyclicity: str = "order"  # kept in the keys of cells
+    #: It has no effect, and stays because it is in the keys of cells.
+    acyclicity: str = "order"
 
     @property
     def name(self) -> str:

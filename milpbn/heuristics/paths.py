@@ -35,7 +35,10 @@ def repaired(problem: Problem, structure: Structure) -> Structure | None:
 def _cheapest(
     problem: Problem, parents: list[set[int]], order: list[int], a: int, b: int, present: bool
 ) -> tuple[int, tuple[int, ...]] | None:
-    """Return a variable and its new parent set that cuts a path from a to b, if there is one, or makes one."""
+    """Return the cheapest change that cuts a shortest path from a to b, if paths are `present`, or else makes a path.
+
+    A change is a variable and its new parent set, whose members come before it in the order. None if there is none.
+    """
     behind = {i for i in order if a in with_ancestors(parents, [i])}
     best, least = None, math.inf
     for i in shortest_path(parents, a, b)[1:] if present else sorted(with_ancestors(parents, [b])):

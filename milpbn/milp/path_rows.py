@@ -1,8 +1,9 @@
 """Directed paths that must or must not be there, and d-separation, as rows of a MILP.
 
-A row says that something can be reached if something else is and an arc is there. The columns of what can be reached
-are continuous: if eta is integral, the least values that the rows allow are 0 and 1, and a column that is fixed to 0
-excludes the structures in which it would be 1. A path that must be there is a flow of one unit along arcs.
+Most rows are implications: if an arc is present and a variable is reached, another variable is reached. The columns of
+what is reached are continuous: if eta is integral, the least values that the rows allow are 0 and 1, and a column that
+is fixed to 0 excludes the structures in which it would be 1. A path that must be there is a flow of one unit along
+arcs.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ Term = int | bool
 class PathRows:
     """The columns and rows of a MILP for the paths that rules demand or exclude, after `first` other columns.
 
-    `n_columns` counts the columns. A condition of `_implied` is an eta sum of the sets with an arc, and terms.
+    An arc is present if the eta of the sets that contain it add up to 1.
     """
 
     candidates: Candidates
     rules: Rules
     first: int
+    #: Number of the columns after `first`.
     n_columns: int = 0
-    #: Arc, other conditions and consequence of each implication.
+    #: The arc of each implication, its other conditions, and its consequence.
     _implied: list[tuple[tuple[int, int], tuple[Term, ...], Term]] = field(default_factory=list)
     #: For each ancestor and descendant, the column of the flow along each arc.
     _flows: list[tuple[int, int, dict[tuple[int, int], int]]] = field(default_factory=list)

@@ -61,7 +61,7 @@ def stated(
 ) -> tuple[Score, Constraints]:
     """Return score and constraints with which a run on these data begins; see `settled`.
 
-    Without a class, all parent sets are candidates, and the child limit of every feature is one of every variable.
+    Without a class, all parent sets are candidates, and the child limit ``*`` is one of every variable.
     InputError if the score, or an option of it, needs a class.
     """
     if data.has_class:

@@ -227,7 +227,7 @@ class Rules:
         return bool(self.ancestors or self.no_ancestors or self.independences)
 
     def broken_by(self, certain: Sequence[Collection[int]]) -> bool:
-        """Whether no structure with these arcs, and perhaps others, obeys the rules on several parent sets."""
+        """Whether these arcs break a rule on several parent sets already, whatever other arcs are added."""
         return self.over_limit(certain) is not None or not self._keeps_apart(certain)
 
     def keeps_paths(self, parents: Sequence[Collection[int]]) -> bool:
@@ -236,7 +236,7 @@ class Rules:
         return reached and self._keeps_apart(parents)
 
     def _keeps_apart(self, parents: Sequence[Collection[int]]) -> bool:
-        """Whether arcs make no path and no active trail that must not be there; fewer arcs make none either."""
+        """Whether arcs make no path and no active trail that is excluded; if so, any subset of them makes none."""
         return all(a not in with_ancestors(parents, [b]) for a, b in self.no_ancestors) and all(
             separated(parents, a, b, given) for a, b, given in self.independences
         )

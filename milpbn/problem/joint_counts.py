@@ -18,7 +18,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.sums import EPS
 from milpbn.util.compiled import kernel
 
-#: Summands of smaller whole numbers are looked up.
+#: The summands of smaller whole weights are looked up in a table.
 SMALL = 128
 
 
@@ -66,7 +66,7 @@ def scratch_of(rows: WeightedRows, largest: int) -> Scratch:
 
 @kernel(inner=True)
 def refine(rows, scratch, source, target, v):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Give the joint states of a numbered set and variable v that occur their numbers."""
+    """Store in `target` the numbers of the joint states that occur of variable v and the set numbered in `source`."""
     old, new, x, r = scratch.ids[source], scratch.ids[target], rows.codes[v], rows.states[v]
     number, seen, n = scratch.number, scratch.seen, 0
     for t in range(len(x)):
@@ -82,9 +82,10 @@ def refine(rows, scratch, source, target, v):  # type: ignore[no-untyped-def]  #
 
 @kernel(inner=True)
 def total(rows, scratch, source, v, product):  # type: ignore[no-untyped-def]
-    """Return F of a numbered set and variable v, a bound on its error, and how many joint states occur.
+    """Return F of variable v and the set numbered in `source`, a bound on its error, and how many joint states occur.
 
-    `product` is the number of all joint states. One with a weight below 1 counts as this weight.
+    `product` is the number of all joint states. In the last number, a joint state of a weight below 1 counts as its
+    weight.
     """
     old, x, r, w = scratch.ids[source], rows.codes[v], rows.states[v], rows.weights
     weight, seen, small, n = scratch.weight, scratch.seen, scratch.small, 0
@@ -121,7 +122,7 @@ def total(rows, scratch, source, v, product):  # type: ignore[no-untyped-def]
 
 @kernel
 def total_of(rows, scratch, members, skip):  # type: ignore[no-untyped-def]
-    """Return F of the members of an array but that at `skip`, and a bound on its error."""
+    """Return F of all members of an array except the one at `skip`, and a bound on its error."""
     free = len(scratch.ids) - 2
     source, target, product = 0, free, 1.0
     for k in range(len(members)):

@@ -1,4 +1,4 @@
-r"""One level of the parent sets of all variables: those of one size are scored, and dominated ones left out.
+"""One level of the parent sets of all variables: the sets of one size are scored, and dominated ones left out.
 
 `milpbn.problem.undominated` says which these are, and why.
 """
@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from milpbn.problem.joint_counts import refine, total, total_of
 from milpbn.util.compiled import kernel
 
-#: Whether a set is admitted for a variable: never, nor is any larger one; not now, but a larger one may be; yes.
+#: Standing of a set as the parents of a variable: neither it nor any larger set is admitted; it is not, but a larger
+#: set may be; it is admitted.
 NEVER, LATER, NOW = 0, 1, 2
-#: Share of a penalty that bounds leave aside, for rounding errors.
+#: Factor of penalties in bounds; it is below 1 to cover rounding errors.
 SPARE = 1.0 - 1e-9
 
 
@@ -25,29 +26,31 @@ class Admission(NamedTuple):
 
     #: By variable and parent, shape (V, V): 0 if it is never a parent, 1 if it may be one, 2 if it is in every set.
     role: NDArray[np.int8]
-    #: By variable and parent: whether an admitted set with the parent is admitted without it; arc weights, in nats.
+    #: By variable and parent: whether every admitted set with the parent is also admitted without it.
     removable: NDArray[np.bool_]
+    #: By variable and parent: arc weights, in nats.
     gain: NDArray[np.float64]
     #: The sum of each variable's positive arc weights.
     positive: NDArray[np.float64]
-    #: The most free features in a set without and with the class, -1 if there is no such set, shape (V, 2); and the
-    #: number of features in every set.
+    #: The most free features in a set without and with the class, -1 if there is no such set, shape (V, 2).
     room: NDArray[np.int64]
+    #: The number of features that are in every set.
     required: NDArray[np.int64]
     #: The class.
     last: int
-    #: Nats per free parameter, and by how much their number grows at least with one more parent.
+    #: Nats per free parameter.
     penalty: float
+    #: Another parent multiplies the number of free parameters by at least this.
     growth: float
     #: For ranks of sets in colexicographic order, shape (V + 1, largest number of parents + 1).
     binomials: NDArray[np.int64]
 
 
 class Known(NamedTuple):
-    """What smaller sets have told, by size: parent sets with needed supersets, and F of sets of variables.
+    """Results for smaller sets, by size: parent sets whose supersets may be needed, and F of sets of variables.
 
-    A parent set of rank p of variable i has the key p V + i and the `best` term, at least, of the sets inside it.
-    Keys and ranks of a size ascend; those of size s are from `start[s]` to `start[s + 1]`.
+    A parent set of rank p of variable i has the key p V + i; `best` is a lower bound on the largest term of the sets
+    inside it. Keys and ranks of a size ascend; those of size s are from `start[s]` to `start[s + 1]`.
     """
 
     keys: NDArray[np.int64]
@@ -113,7 +116,7 @@ def _standing(admission, members, a):  # type: ignore[no-untyped-def]
 
 @kernel(inner=True)
 def _inherit(admission, known, members, standing, best):  # type: ignore[no-untyped-def]
-    """Fill in for each member how the others stand as its parents, and the best term inside them."""
+    """Fill in for each member the standing of the others as its parents, and the best term of sets inside them."""
     size, n = len(members), len(admission.required)
     for a in range(size):
         standing[a], best[a] = _standing(admission, members, a), -np.inf
@@ -157,7 +160,7 @@ def _outweighed(rows, admission, known, members, a):  # type: ignore[no-untyped-
 
 @kernel(inner=True)
 def _leads_on(admission, known, members, n, below):  # type: ignore[no-untyped-def]
-    """Whether some variable may need a set that has the first n members, with itself, and others below `below`."""
+    """Whether a family may be needed that consists of the first n members and of variables below `below`."""
     if n < 2 or n > len(members) - 2:
         return True
     variables = len(admission.required)
@@ -209,9 +212,9 @@ def _most_above(rows, admission, i, parameters, error, occurring):  # type: igno
 def score_level(rows, admission, known, scratch, prefix, size, last):  # type: ignore[no-untyped-def]
     """Score the parent sets in the sets of `size` variables that begin with a prefix, which descend.
 
-    Of each such set every member is a child once, with the other members as its parents. `last` says that no larger
-    sets are scored. Return the sets that may be needed, int64 array of shape (K size,), each as the child and its
-    parents, and then keys, terms, ranks, sums and errors as in `Known`, the keys not sorted.
+    Each member of such a set is the child once, with the other members as its parents. If `last`, no larger sets are
+    scored. Return the families that may be needed, int64 array of shape (K size,), each as the child and its parents,
+    and then keys, terms, ranks, sums and errors as in `Known`, the keys not sorted.
     """
     n, length = len(admission.required), len(prefix)
     members, following = np.empty(size, np.int64), np.zeros(size, np.int64)
@@ -269,5 +272,5 @@ def score_level(rows, admission, known, scratch, prefix, size, last):  # type: i
             if not last and not most <= best[a]:
                 keys.append(_rank(admission.binomials, members, size, a, a) * n + members[a])
                 terms.append(best[a])
-    told = np.array(keys), np.array(terms), np.array(ranks), np.array(sums), np.array(errors)
-    return np.array(scored), told
+    results = np.array(keys), np.array(terms), np.array(ranks), np.array(sums), np.array(errors)
+    return np.array(scored), results

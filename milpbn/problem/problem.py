@@ -57,8 +57,8 @@ class Problem:
     #: Weights of the samples' margins, shape (M,), instead of those of the data, if a subset represents all samples.
     sample_weights: NDArray[np.float64] | None = None
     constraints: Constraints = field(default_factory=Constraints)
-    #: Number of admitted parent sets, of which dominated ones are missing (`milpbn.problem.undominated`); None if none
-    #: was left out for that.
+    #: Number of admitted parent sets if dominated ones are not among the candidates (`milpbn.problem.undominated`);
+    #: None if all admitted or listed ones are.
     n_admitted: int | None = None
     #: What screening did if the candidates are those that it kept; None if they are all, or a part of the problem.
     screened: Screened | None = None
@@ -296,8 +296,8 @@ def build_problem(
     includes the tensor of all coefficients and a sparse model in the memory forecast. With a `subset` the margins are
     summed over representative samples instead of all; an array of shape (M,) has the weights of the margins of the
     (merged) samples, from a subset that was chosen before. `listed` are the rules and all or some of the parent sets;
-    by default all that are admitted. Admitted ones that are `dominated` are left out while they are scored, if they are
-    not wanted, and the score has bounds for that (`milpbn.problem.undominated`).
+    by default all that are admitted. If `dominated` is false and the score has bounds for that, admitted sets that are
+    dominated are left out while they are scored (`milpbn.problem.undominated`).
 
     InputError if a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into
     memory, a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of

@@ -1,4 +1,4 @@
-r"""The parent sets that a best structure may need, found while all are scored; the others are never listed.
+"""The parent sets that a best structure may need, found while all are scored; the others are never listed.
 
 Let t(i, S) be the term of variable i with the parents S, F(S + i) - F(S) - lambda (r_i - 1) q_S + w(i, S), with F of
 `milpbn.problem.joint_counts`, r_i states, q_S joint states of the parents, lambda nats per parameter, and arc weights
@@ -16,7 +16,7 @@ these bounds, none of them is scored:
    before it, a sample has the predictive probability (a / r_i + n') / (a + n), with n earlier samples of the same
    parents' states, n' of them in the same state of i. At the first sample of each joint state of T and i, n' = 0, and
    this is at most 1 / r_i; at others it is at most 1. So t(i, T) <= -K log r_i plus the positive weights, where K is
-   the number of joint states of S + i that occur: T + i has no fewer. One of weight n < 1 counts n in K, because
+   the number of joint states of S + i that occur: T + i has no fewer. One of weight n < 1 counts as n in K, because
    log Gamma(a / r_i + x) - log Gamma(a + x) is convex in x, and falls by log r_i from x = 0 to 1.
 3. Likelihoods (de Campos, Scanagatta, Corani & Zaffalon 2018). Let j be in S and R = S - j. The parent j adds M times
    the mutual information of i and j given R to the log-likelihood of M samples. This is at most
@@ -52,7 +52,7 @@ from milpbn.util.threads import in_parts
 
 #: Largest number of joint states of a set of numbered states and one more variable: some hundred megabytes a thread.
 MOST_CELLS = 50_000_000
-#: Up to so many parent sets are all listed; to load the kernels takes as long as to score them one by one.
+#: So few parent sets are all listed and scored one by one: to load the kernels would take as long.
 FEW = 1_000
 
 
@@ -175,8 +175,8 @@ class Levels:
         self.budget.check(f"{stage} were scored", stage)
         in_parts(work, len(prefixes), parallel=True)
         self.budget.check(f"{stage} were scored")
-        scored, told = zip(*filter(None, done), strict=True)
-        self._learn(*map(np.concatenate, zip(*told, strict=True)))
+        scored, results = zip(*filter(None, done), strict=True)
+        self._learn(*map(np.concatenate, zip(*results, strict=True)))
         return np.concatenate(scored).reshape(-1, size)
 
     def _learn(
@@ -187,7 +187,7 @@ class Levels:
         sums: NDArray[np.float64],
         errors: NDArray[np.float64],
     ) -> None:
-        """Keep what the sets of one size have told."""
+        """Append the results for the sets of the next size."""
         known, order = self.known, np.argsort(keys)
         self.known = Known(
             np.append(known.keys, keys[order]),

@@ -179,9 +179,10 @@ class _ExactProof:
         return not self._closed(own, before)
 
     def _closed(self, own: Own, before: list[int]) -> bool:
-        """Remove sets with a member that comes later, and put what all sets of a variable share before it, to the end.
+        """Remove sets with a member that comes later, and put what all sets of a variable share before it.
 
-        `before` has what comes before each variable, as a bit mask. Return whether a structure may be left.
+        This is repeated until nothing changes. `before` has what comes before each variable, as a bit mask. Return
+        whether a structure may be left.
         """
         changed = True
         while changed:

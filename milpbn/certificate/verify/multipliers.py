@@ -1,7 +1,7 @@
 """Check a proof by multipliers (`milpbn.certificate.multiplier_proof`) with rounding on the safe side.
 
-Every parent set has a term that is at least its exact one. The cost of a set is what it is below the largest term of
-its variable; so a bound on scores is the sum of these largest terms minus a bound on costs, and all numbers that are
+Every parent set has a term that is at least its exact one. The cost of a set is the largest term of its variable minus
+its own term. So a bound on scores is the sum of these largest terms minus a bound on costs, and all numbers that are
 added are at least 0. With U = 2^-53, the relative error of a sum of n such numbers is at most (n - 1) U in any order.
 """
 
@@ -289,7 +289,7 @@ class _Walk:
     ) -> None:
         """Leave the structures for which a decision is true, or (not `first`) those for which it is false."""
         if kind == ORDER:
-            # The diagonal gets what closes a cycle with what is known already.
+            # The diagonal has an entry if the decision contradicts what is known already.
             a, b = (a, b) if first else (b, a)
             before |= (before[:, a] | (np.arange(len(before)) == a))[:, None] & (
                 before[b] | (np.arange(len(before)) == b)

@@ -26,7 +26,7 @@ class MemberSets:
         self.n_variables = is_parent.shape[1]
 
     def close(self, allowed: NDArray[np.bool_], before: NDArray[np.bool_]) -> bool:
-        """Exclude sets and extend the order, to the end; return whether a structure may be left.
+        """Exclude sets and extend the order until nothing changes; return whether a structure may be left.
 
         `allowed`, shape (K,), and `before`, shape (V, V), true where the first variable comes before the second one,
         are changed.
