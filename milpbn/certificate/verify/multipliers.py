@@ -19,6 +19,8 @@ from milpbn.certificate.format import kept_candidates
 from milpbn.certificate.verify.claim import Claim
 from milpbn.certificate.verify.duals import local_terms
 from milpbn.certificate.verify.order import MemberSets
+from milpbn.certificate.verify.space import ARC
+from milpbn.certificate.verify.tree import CLUSTER, MOST
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
@@ -27,14 +29,12 @@ from milpbn.problem.rounding import EPS, score_error
 from milpbn.util.memory import require_memory
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
-#: Kinds of decisions, as certificates write them: a is a parent of b; a comes before b.
-ARC, ORDER = 1, 4
-#: Values of `row_limit` that mark a row as a cluster's or a block's.
-CLUSTER, BLOCK = -1, -2
+#: The kind of the decision that a comes before b, as certificates write it.
+ORDER = 4
+#: Value of `row_limit` that marks a row as a block's.
+BLOCK = -2
 #: Most members of a block, largest value of its function, and largest multiplier.
 LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
-#: More than any piece of a certificate's arrays has entries.
-MOST = 2**31
 #: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
 #: So many pairs of a searched set and another one are compared at once; 5 bytes each.
