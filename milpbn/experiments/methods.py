@@ -25,8 +25,9 @@ from milpbn.solving.recipes import RECIPES
 
 
 def _exact(score: str, budgets: Budgets) -> ExactSearch:
-    p = P_GRID if find_score(score).takes("gamma") else None
-    choice = SettingChoice(score=score, seconds=budgets.selection, p=p)
+    kind = find_score(score)
+    p, acyclicity = P_GRID if kind.takes("gamma") else None, "order" if kind.is_margin else "cluster"
+    choice = SettingChoice(score=score, seconds=budgets.selection, p=p, acyclicity=acyclicity)
     return ExactSearch(choice=choice, seconds=budgets.final)
 
 

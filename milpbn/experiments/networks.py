@@ -65,7 +65,7 @@ class SettingChoice(Method):
     p: tuple[float, ...] | None = P_GRID
     class_parents: bool = True
     smoothing: float = 1.0
-    #: It has no effect, and stays because it is in the keys of cells.
+    #: How earlier versions excluded cycles. It has no effect; kept cells have it in their keys.
     acyclicity: str = "order"
 
     @property

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,11 +31,13 @@ from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, select
 from milpbn.trials.parts import validation_datasets
+from milpbn.trials.store import ARCHIVE, Store
 from milpbn.util.budget import Budget
 
 #: Two settings with cuts of their own.
 SMALL = "score=cll max-parents=1 discretise=mdl,quantile:3"
 BUDGETS = Budgets(selection=20, final=60)
+RESULTS = Path(__file__).parents[2] / "results"
 
 
 @pytest.fixture
@@ -48,6 +52,16 @@ def work(part, needed=None):
 def small_choice(score):
     choice = method(score, BUDGETS, 3).choice
     return replace(choice, seconds=20.0, p=None if choice.p is None else (0.6, 0.9), max_parents=(1, 2))
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "mdl"])
+def test_kept_cells_have_the_options_of_their_method(name):
+    """Cells are found by their options: another value loses kept searches, which took hours."""
+    cells = [document["cell"] for _, document in Store(RESULTS / "p12" / ARCHIVE).items()]
+    kept = [cell["options"]["choice"] for cell in cells if cell["method"] == name]
+    options = json.loads(json.dumps(method(name, BUDGETS, 3).options))["choice"]
+    assert len(kept) > 20
+    assert all(choice | {"seconds": BUDGETS.selection} == options for choice in kept)
 
 
 @pytest.mark.parametrize("name", ["nb", "tan"])
