@@ -38,7 +38,7 @@ LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
 #: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
 #: So many pairs of a searched set and another one are compared at once; 5 bytes each.
-PAIRS_AT_ONCE = 50_000_000
+PAIRS_AT_ONCE = 5_000_000
 U = EPS / 2
 _NONE = np.zeros(0, dtype=np.int32)
 
