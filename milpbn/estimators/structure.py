@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.claims.result import NotSavedError
+from milpbn.data import Dataset
+from milpbn.data.weights import require_range
 from milpbn.errors import InputError
-from milpbn.estimators.inputs import features_frame, weights_of_rows
-from milpbn.estimators.network import ALLOWING, NetworkEstimator
+from milpbn.estimators.inputs import weights_of_rows
+from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import estimator
 from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import options_of, score_of
@@ -163,12 +164,9 @@ interrupted
             raise unsaved
         return self
 
-    def _data(self, X: Any, sample_weight: Any) -> Any:
+    def _data(self, X: Any, sample_weight: Any) -> Dataset:
         """Return the rows of positive weight as data without a class."""
-        self._check_policies()
-        asked = {"drop": self.drop, "features": self.features}
-        allow_missing = self.missing in ALLOWING
-        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y="no_validation", **asked)
+        frame = self._features(X, "no_validation")
         if frame.shape[1] < 2:
             raise InputError(
                 "X has 1 feature(s) (n_features = 1), and a network of one variable has no arcs; give at least two."
@@ -176,8 +174,9 @@ interrupted
         weights = weights_of_rows(sample_weight, frame)
         present = weights > 0  # rows of weight 0 count as absent, also their values
         frame, weights = frame[present].reset_index(drop=True), weights[present]
-        table = self._read(X, frame, None)
-        return replace(table, weights=weights[np.asarray(table.frame.index)]).dataset("train")
+        table = self._read(X, frame, weights)
+        require_range(table.weights, "The sample weights")
+        return table.dataset("train")
 
     @property
     def graph_(self) -> nx.DiGraph:
