@@ -8,21 +8,20 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from milpbn.claims.result import NotSavedError, Result
+from milpbn.claims.result import Result
 from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, MilpbnWarning, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.parameters import estimator
-from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
+from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected
-from milpbn.util import interrupts
 
 
 @estimator
@@ -222,12 +221,7 @@ interrupted
         began = time.monotonic()
         task = FitTask(self, X, y, sample_weight)
         table = self._table(X, y, sample_weight)
-        unsaved: NotSavedError | None = None
-        try:
-            with interrupts.handled():
-                result = self._search(table, task, began)
-        except NotSavedError as error:
-            unsaved, result = error, error.result
+        result, unsaved = finished(lambda: self._search(table, task, began))
         self._set(self._attributes(result))
         if result.data.samples < table.n_rows:  # the recipe has dropped rows
             self.n_dropped_ += table.n_rows - result.data.samples

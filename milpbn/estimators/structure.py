@@ -10,21 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from milpbn.claims.result import NotSavedError
+from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.estimators.inputs import weights_of_rows
 from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import estimator
-from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
+from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import options_of, score_of
 from milpbn.network.formats.libraries import to_networkx, to_pgmpy
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
-from milpbn.util import interrupts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -148,14 +147,11 @@ interrupted
         asked = Question.of(
             data, score, self.constraints, screen=self.screen, random_state=options.random_state
         )
-        unsaved: NotSavedError | None = None
-        try:
-            with interrupts.handled():
-                result = found_or_smallest(
-                    self, lambda: maximise(asked, options, started=began), asked, options, began
-                )
-        except NotSavedError as error:
-            unsaved, result = error, error.result
+
+        def search() -> Result:
+            return maximise(asked, options, started=began)
+
+        result, unsaved = finished(lambda: found_or_smallest(self, search, asked, options, began))
         assert result.structure is not None
         self._set(figures_of(result))
         self._set({"classifier_": result.classifier, "structure_": result.structure.to_mapping()})
