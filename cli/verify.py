@@ -122,8 +122,8 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
 def describe(proved: Verification, result: Result | None) -> str:
     """Return what was proved as lines of text.
 
-    `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average, and for
-    local scores, whose results do not do so either.
+    `result` is None for a certificate alone and for local scores, which list no arcs and have no selection and no
+    average.
     """
     from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 

@@ -70,8 +70,8 @@ interrupted
     Attributes
     ----------
     causal_graph_, graph_ : networkx.DiGraph
-        The structure; both are the same. Networks whose arcs without directions and whose v-structures are the
-        same (`milpbn.network.equivalence`) fit data equally well, so that a direction is no proof of a cause.
+        The structure; both are the same. Networks with the same edges and the same v-structures, whatever the other
+        directions (`milpbn.network.equivalence`), fit data equally well, so that a direction is no proof of a cause.
     structure_ : dict of str to list of str
         Parents of every variable. Columns of arrays are called ``x0``, ``x1``, ...
     {figures}

@@ -47,7 +47,7 @@ from milpbn.util.plurals import counted
 from milpbn.util.progress_line import LINE
 from milpbn.util.saved_arrays import UnfitError
 
-#: How a MILP excludes cycles by default: with many parent sets, cluster rows are smaller than order rows.
+#: How a MILP excludes cycles by default. With many parent sets a model with cluster rows is smaller.
 ACYCLICITY = "cluster"
 
 
@@ -72,8 +72,8 @@ def export_local_scores(
     constraints : Constraints, optional
         Parent sets that they exclude are left out. Limits on the number of children cannot be written.
     dominated : bool
-        Also write parent sets with a subset that scores no less. No best structure needs them, but a list of several
-        structures does.
+        Also write parent sets with a subset that scores no less. A best structure needs none of them, but a list of
+        several structures may.
 
     Raises
     ------
