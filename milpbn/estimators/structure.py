@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +14,10 @@ from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.estimators.inputs import weights_of_rows
 from milpbn.estimators.network import NetworkEstimator
-from milpbn.estimators.parameters import estimator
+from milpbn.estimators.parameters import SearchParameters, estimator
 from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import options_of, score_of
 from milpbn.network.formats.libraries import to_networkx, to_pgmpy
-from milpbn.network.structure import Structure
-from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
 
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @estimator
-class BayesianNetworkStructure(NetworkEstimator):
+class BayesianNetworkStructure(SearchParameters, NetworkEstimator):
     """Bayesian network of all columns whose structure is proved to maximise a score, or is known to be within a gap.
 
     No column is a class. The search may be stopped by `time_limit` or by Ctrl-C; it then keeps the best structure so
@@ -45,14 +41,7 @@ class BayesianNetworkStructure(NetworkEstimator):
     max_parents : int, default=3
         The most parents of a variable.
     {score}
-    constraints : Constraints or None, default=None
-        Arcs and paths that are required or forbidden, and more; see `milpbn.Constraints`.
-    screen : int or None, default=None
-        Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
-        structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
-    time_limit : float or None, default=None
-        Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
-        time ends before there is a structure, the model has no arcs but those that the constraints require.
+    {search}
     memory_limit, gap_rel, gap_abs, gap_se, backend, start, n_best, within, solver_options, output, trace, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
@@ -62,10 +51,6 @@ interrupted
         ``mdl`` need a class.
     random_state : int, RandomState or None, default=0
         Seed. With an int and no time limit, a fit can be repeated exactly.
-    n_jobs : int or None, default=None
-        Threads; None means 1, and -1 all cores.
-    verbose : bool, default=False
-        Whether to show a line for every change of incumbent or bound.
 
     Attributes
     ----------
@@ -91,27 +76,7 @@ interrupted
 
     objective: str = "bdeu"
     max_parents: int = 3
-    smoothing: float = 1.0
-    equivalent_sample_size: float = 1.0
-    constraints: Constraints | None = None
-    screen: int | None = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    gap_rel: float = 0.0
-    gap_abs: float = 0.0
-    gap_se: float = 0.0
-    backend: str = "auto"
-    start: Structure | None = None
-    n_best: int = 1
-    within: float | None = None
-    solver_options: Mapping[str, str] | None = None
-    output: str | os.PathLike[str] | None = None
-    trace: str | os.PathLike[str] | None = None
-    log: str | os.PathLike[str] | None = None
-    interrupted: Callable[[], bool] | None = None
     discretise: str = "quantile:5"
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BayesianNetworkStructure:
         """Search for the best structure, fit its tables, and return the fitted estimator itself.
