@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from milpbn.cli.report import say
@@ -25,6 +26,16 @@ def is_local_scores(source: str | None) -> bool:
     return source is not None and source.lower().removesuffix(".gz").endswith((".jkl", ".pss"))
 
 
+def refuse_others(path: str, allowed: Collection[str]) -> None:
+    """Refuse options that were given and are not allowed for a file of local scores, with an InputError."""
+    refused = [spelling for name, spelling in typed().items() if name not in allowed]
+    if refused:
+        verb, them = ("is", "it") if len(refused) == 1 else ("are", "them")
+        raise InputError(
+            f"{', '.join(refused)} {verb} not available for local scores ({path!r}); leave {them} out."
+        )
+
+
 def solve_scores(path: str, options: Options, start: str | None, started: float) -> int:
     """Solve a file of local scores, print the closing block, and return the exit code.
 
@@ -33,13 +44,7 @@ def solve_scores(path: str, options: Options, start: str | None, started: float)
     InputError
         If an option concerns data, a score or a classifier, or the file is unusable.
     """
-    given = typed()
-    refused = [spelling for name, spelling in given.items() if name not in ALLOWED]
-    if refused:
-        verb, them = ("is", "it") if len(refused) == 1 else ("are", "them")
-        raise InputError(
-            f"{', '.join(refused)} {verb} not available for local scores ({path!r}); leave {them} out."
-        )
+    refuse_others(path, ALLOWED)
 
     from milpbn.milp.files.jkl_file import read_jkl
     from milpbn.network import read_structure
@@ -49,7 +54,7 @@ def solve_scores(path: str, options: Options, start: str | None, started: float)
     result = solve_local_scores(
         scores,
         name=scores_name(path),
-        acyclicity=options.acyclicity if "acyclicity" in given else "cluster",
+        acyclicity=options.acyclicity if "acyclicity" in typed() else "cluster",
         start=None if start is None else read_structure(start, scores.candidates.names),
         verbose=options.verbose,
         started=started,

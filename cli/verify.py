@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.local_scores import is_local_scores
+from milpbn.cli.local_scores import is_local_scores, refuse_others
 from milpbn.cli.report import say
 from milpbn.cli.search_options import MEMORY_LIMIT
-from milpbn.cli.sections import flag, option, options, typed, verb
+from milpbn.cli.sections import flag, option, options, verb
 from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
@@ -103,11 +103,7 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
     from milpbn.milp.files.jkl_file import read_jkl
     from milpbn.util.extras import import_extra
 
-    beside = [
-        spelling for name, spelling in typed().items() if name not in ("certificate", "exact", "memory_limit")
-    ]
-    if beside:
-        raise InputError(f"{', '.join(beside)}: local scores have no such options; leave them out.")
+    refuse_others(path, ("certificate", "exact", "memory_limit"))
     values = None if result is None else read_document(result, "result")
     local = read_jkl(path)
     given = values, certificate, local.candidates, local.scores, local.sha256
@@ -122,8 +118,8 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
 def describe(proved: Verification, result: Result | None) -> str:
     """Return what was proved as lines of text.
 
-    `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average, and for
-    local scores, whose results do not do so either.
+    `result` is None for a certificate alone and for local scores, which list no arcs and have no selection and no
+    average.
     """
     from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 

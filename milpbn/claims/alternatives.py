@@ -26,7 +26,7 @@ class Alternative:
 
 @dataclass(frozen=True, kw_only=True)
 class Alternatives(ResultPart):
-    """The K best distinct structures, or those of them that score nearly as much as the best one.
+    """The K best distinct structures, or those of them near the best one.
 
     Two are distinct if they give some variable other parents.
     """
@@ -46,7 +46,7 @@ class Alternatives(ResultPart):
     #: Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
     #: (`milpbn.network.equivalence.same_posteriors`).
     same_posteriors: tuple[Group, ...] = ()
-    #: Groups of Markov equivalent structures: they differ by smoothing only.
+    #: Groups of Markov equivalent structures, by the same numbers (`milpbn.network.equivalence.markov_equivalent`).
     markov_equivalent: tuple[Group, ...] = ()
 
     #: Attributes that files of earlier versions lack.
@@ -54,9 +54,9 @@ class Alternatives(ResultPart):
 
     @property
     def cutoff(self) -> float | None:
-        """No structure that scores less belongs into the list; None if it takes every structure.
+        """The score below which a structure is not listed: that of the K-th one, or the best score minus `within`.
 
-        It is the score of the K-th structure, or else the best one minus `within`.
+        None if the list takes every structure.
         """
         if len(self.structures) == self.asked:
             return self.structures[-1].objective

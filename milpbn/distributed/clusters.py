@@ -53,7 +53,7 @@ def dispatcher(
         A file of the run; one about a part that is lost for good is written beside it.
     """
     if workers is None:
-        with connected(None, dask) as client:
+        with connected(dask) as client:
             yield DaskDispatcher(client, threads, beside=beside)
     else:
         share = share_of(workers)
@@ -62,13 +62,9 @@ def dispatcher(
 
 
 @contextmanager
-def connected(workers: int | None, dask: object) -> Iterator[Client]:
-    """Yield a client, with workers on this machine as soon as the first is there; see `dispatcher`."""
-    if workers is not None:
-        with local_workers(workers) as here:
-            here.wait()
-            yield here.client
-    elif isinstance(dask, Client):
+def connected(dask: object) -> Iterator[Client]:
+    """Yield a client of a cluster that is there; see `dispatcher`."""
+    if isinstance(dask, Client):
         yield dask
     else:
         with scheduler(str(dask)) as client:

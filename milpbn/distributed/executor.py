@@ -89,7 +89,7 @@ def workers_of(
     if not isinstance(dask, str):
         check_cluster(dask)
     if workers is None:
-        with connected(None, dask) as client:
+        with connected(dask) as client:
             yield DaskWorkers(client, prepare)
     else:
         with local_workers(workers) as here:

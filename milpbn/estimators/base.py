@@ -15,11 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from milpbn.data import Table
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.data.encodings import Encodings, encodings_of
-from milpbn.data.weights import doubt_on_total, require_range
-from milpbn.errors import DataWarning, InputError, warn
+from milpbn.data.weights import require_range
+from milpbn.errors import InputError
 from milpbn.estimators.inputs import (
     class_texts,
-    features_frame,
     label_type_of,
     labels,
     seed,
@@ -27,7 +26,7 @@ from milpbn.estimators.inputs import (
     weights_of_classes,
     weights_of_rows,
 )
-from milpbn.estimators.network import ALLOWING, NetworkEstimator
+from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import ClassifierParameters
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, JointPredictor
@@ -55,10 +54,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
         """Check training data, set `classes_`, and return them as a table of rows with positive weight."""
-        self._check_policies()
-        allow_missing = self.missing in ALLOWING
-        asked = {"drop": self.drop, "features": self.features}
-        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
+        frame = self._features(X, y)
         names = [str(name).strip() for name in frame.columns]
         name = getattr(y, "name", None)
         target = CLASS if name is None else str(name).strip() or CLASS
@@ -72,7 +68,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         classes, codes = np.unique(y, return_inverse=True)
         texts = class_texts(classes)
         of_rows = pd.Series(texts, dtype=object).take(codes).to_numpy()
-        table = self._read(X, frame.assign(**{target: of_rows}), target)
+        table = self._read(X, frame.assign(**{target: of_rows}), weights, target)
         kept = np.asarray(table.frame.index)
         left = np.unique(codes[kept])
         if len(left) < 2:
@@ -82,9 +78,6 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
                 f"There is one class only in the training data ({texts[left[0]]!r}); a classifier needs at least two."
                 + (dropped if gone else "")
             )
-        table = replace(table, weights=weights[kept])
-        for doubt in doubt_on_total(table.weights):
-            warn(doubt, DataWarning)
         if self.class_weight is not None:
             table = table.reweighted(weights_of_classes(self.class_weight, y[kept], table.weights))
         require_range(table.weights, "The products of sample weights and class weights")
@@ -103,13 +96,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
 
     @available_if(_has_joint)
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return joint log-probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame, shape (M, N)
-            Features, in the columns of the training data. A category that the training data lack contributes nothing;
-            a missing value without a state of its own is marginalised.
+        """Return joint log-probabilities; X is as for `score_samples`.
 
         Returns
         -------
@@ -120,7 +107,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         return self.classifier_.predict_log_joint(data)[:, self._class_states]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the logarithms of the class probabilities; X is as for `predict_joint_log_proba`.
+        """Return the logarithms of the class probabilities; X is as for `score_samples`.
 
         Returns
         -------
@@ -133,7 +120,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         return self.classifier_.predict_log_posterior(data)[:, self._class_states]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return class probabilities; X is as for `predict_joint_log_proba`.
+        """Return class probabilities; X is as for `score_samples`.
 
         Returns
         -------
@@ -145,7 +132,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each sample; ties go to the first class.
 
-        X is as for `predict_joint_log_proba`.
+        X is as for `score_samples`.
 
         Returns
         -------

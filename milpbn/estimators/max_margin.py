@@ -5,28 +5,24 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Callable, Mapping
 from typing import Any
 
-from milpbn.claims.result import NotSavedError, Result
+from milpbn.claims.result import Result
 from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, MilpbnWarning, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from milpbn.estimators.parameters import estimator
-from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
+from milpbn.estimators.parameters import SearchParameters, estimator
+from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
-from milpbn.network.structure import Structure
-from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected
-from milpbn.util import interrupts
 
 
 @estimator
-class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
+class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassifier):
     """Bayesian network classifier whose structure is proved to maximise a score, or is known to be within a gap of it.
 
     The default score is the probabilistic soft margin of Peharz & Pernkopf (2012). The search may be stopped at any
@@ -67,16 +63,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
         choice to a recipe, and means ``ml`` without one.
-    constraints : Constraints or None, default=None
-        Arcs that are required or forbidden, and more; see `milpbn.Constraints`.
     subset : int or None, default=None
         Sum the margins over this many representative samples only; the bound then holds for their sum only.
-    screen : int or None, default=None
-        Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
-        structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
-    time_limit : float or None, default=None
-        Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
-        time ends before there is a structure, the model has no arcs but those that the constraints require.
+    {search}
     memory_limit : int or None, default=None
         Bytes of memory for the process and its child processes; see `milpbn.solving.options.Options`.
     gap_rel, gap_abs, gap_se : float, default=0.0
@@ -111,10 +100,6 @@ interrupted
         unless they have a state.
     random_state : int, RandomState or None, default=0
         Seed. With an int, one thread and no time limit, a fit can be repeated exactly.
-    n_jobs : int or None, default=None
-        Threads; None means 1, and -1 all cores.
-    verbose : bool, default=False
-        Whether to show a line for every change of incumbent or bound.
 
     Attributes
     ----------
@@ -142,44 +127,24 @@ interrupted
     gamma: float | None = None
     max_parents: int | str = 2
     class_parents: bool = True
-    smoothing: float = 1.0
     smoothing_towards: str = "uniform"
     parent_sets: str = "auto"
-    equivalent_sample_size: float = 1.0
     penalty: float | str = 0.0
     hybrid: float = 0.0
     leave_one_out: bool = False
     parameters: str | None = None
-    constraints: Constraints | None = None
     subset: int | None = None
-    screen: int | None = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    gap_rel: float = 0.0
-    gap_abs: float = 0.0
-    gap_se: float = 0.0
-    backend: str = "auto"
     acyclicity: str = "order"
-    start: Structure | None = None
     heuristic_start: bool = True
     root_bound: bool = True
     root_only: bool = False
     reduce: bool = True
     merge: bool = True
-    n_best: int = 1
-    within: float | None = None
-    solver_options: Mapping[str, str] | None = None
-    output: str | os.PathLike[str] | None = None
-    trace: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
     checkpoint: str | os.PathLike[str] | None = None
     resume: bool = False
-    log: str | os.PathLike[str] | None = None
-    interrupted: Callable[[], bool] | None = None
     workers: int | None = None
     dask: Any = None
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to copy or to pickle, with the address of a Dask client, which no other process can use."""
@@ -222,12 +187,7 @@ interrupted
         began = time.monotonic()
         task = FitTask(self, X, y, sample_weight)
         table = self._table(X, y, sample_weight)
-        unsaved: NotSavedError | None = None
-        try:
-            with interrupts.handled():
-                result = self._search(table, task, began)
-        except NotSavedError as error:
-            unsaved, result = error, error.result
+        result, unsaved = finished(lambda: self._search(table, task, began))
         self._set(self._attributes(result))
         if result.data.samples < table.n_rows:  # the recipe has dropped rows
             self.n_dropped_ += table.n_rows - result.data.samples

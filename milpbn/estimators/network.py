@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
 from milpbn.data.options import MISSING_POLICIES
-from milpbn.errors import InputError
+from milpbn.data.weights import doubt_on_total
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.inputs import asked_out, declared_kinds, features_frame, in_pandas, named_columns
 from milpbn.estimators.parameters import DataParameters
 from milpbn.network.inference.queries import Queries
@@ -42,16 +44,26 @@ class NetworkEstimator(DataParameters, BaseEstimator):
         tags.input_tags.allow_nan = self.missing in ALLOWING
         return tags
 
-    def _check_policies(self) -> None:
-        """Refuse unknown values of the parameters that say what to do with missing values and columns."""
+    def _features(self, X: Any, y: Any) -> pd.DataFrame:
+        """Return the checked columns of training data; refuse unknown values of `missing` and `absent_columns`."""
         policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
         for option, words in (("absent_columns", ABSENT), ("missing", policies)):
             given = getattr(self, option)
             if given not in words:
                 raise InputError(f"{option} must be one of {', '.join(words)}; got {shorten(given)}.")
+        return self._checked(X, reset=True, y=y)
 
-    def _read(self, X: Any, frame: pd.DataFrame, target: str | None) -> Table:
-        """Return checked columns, the class among them if there is a target, as a table; note which are features."""
+    def _checked(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
+        allow_missing, asked = self.missing in ALLOWING, {"drop": self.drop, "features": self.features}
+        return features_frame(self, X, reset=reset, allow_missing=allow_missing, y=y, **asked)
+
+    def _read(
+        self, X: Any, frame: pd.DataFrame, weights: NDArray[np.float64], target: str | None = None
+    ) -> Table:
+        """Return checked columns, the class among them if there is a target, as a table with weights of its rows.
+
+        Note which columns are features, and warn if the weights look like shares.
+        """
         own = frame.drop(columns=[] if target is None else [target])
         drop, features = named_columns(own, self.drop), named_columns(own, self.features)
         if self.features is not None and not features:
@@ -74,6 +86,9 @@ class NetworkEstimator(DataParameters, BaseEstimator):
         self.n_dropped_ = len(frame) - table.n_rows
         names = [str(name).strip() for name in own.columns]
         self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
+        table = replace(table, weights=weights[np.asarray(table.frame.index)])
+        for doubt in doubt_on_total(table.weights):
+            warn(doubt, DataWarning)
         return table
 
     def _set(self, attributes: Mapping[str, Any]) -> None:
@@ -90,14 +105,7 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             others = [name for name in X.columns if name not in self.feature_names_in_]
             X = X.assign(**dict.fromkeys(absent, 0))
             X = X[[*(name for name in self.feature_names_in_ if name in X.columns), *others]]
-        frame = features_frame(
-            self,
-            X,
-            reset=False,
-            allow_missing=self.missing in ALLOWING,
-            drop=self.drop,
-            features=self.features,
-        )
+        frame = self._checked(X, reset=False)
         variables = [variable.name for variable in self.classifier_.variables]
         variables = variables[: len(self._kept)]  # without the class
         places = [

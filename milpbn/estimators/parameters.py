@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
 from milpbn.data.options import ReadingOptions
 from milpbn.estimators.inputs import Columns
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.options import DeclaredScore
 from milpbn.util.options import declared
 
@@ -36,6 +39,21 @@ discretise : str, default="mdl"
     How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
 class_weight : dict, "balanced" or None, default=None
     Factors on the sample weights by class label.
+"""
+#: Entries in the place of ``{search}``: parameters of `SearchParameters`.
+SEARCH = """\
+constraints : Constraints or None, default=None
+    Arcs and paths that are required or forbidden, and more; see `milpbn.Constraints`.
+screen : int or None, default=None
+    Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
+    structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
+time_limit : float or None, default=None
+    Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
+    time ends before there is a structure, the model has no arcs but those that the constraints require.
+n_jobs : int or None, default=None
+    Threads; None means 1, and -1 all cores.
+verbose : bool, default=False
+    Whether to show a line for every change of incumbent or bound.
 """
 #: Entries in the place of ``{fitted}``: attributes that all fits set.
 FITTED = """\
@@ -98,15 +116,17 @@ def _entries(options: Iterable[Field[Any]]) -> str:
 def estimator(kind: T) -> T:
     """Make the annotated attributes of a class and of its bases the keyword-only parameters of an estimator.
 
-    In the docstring, ``{data}``, ``{fitted}``, ``{figures}`` and ``{parameters}`` stand for the entries of `DATA`,
-    `FITTED`, `FIGURES` and `PARAMETERS`, ``{score}`` for the options of a score and ``{options}`` for those of the
-    learner `_kind` that are parameters of the estimator; without those that the docstring has itself.
+    In the docstring, ``{data}``, ``{search}``, ``{fitted}``, ``{figures}`` and ``{parameters}`` stand for the entries
+    of `DATA`, `SEARCH`, `FITTED`, `FIGURES` and `PARAMETERS`, ``{score}`` for the options of a score and
+    ``{options}`` for those of the learner `_kind` that are parameters of the estimator; without those that the
+    docstring has itself.
     """
     made: Any = dataclass(kw_only=True, eq=False, repr=False)(kind)
     options = declared(made._kind) if hasattr(made, "_kind") else []
     text = made.__doc__ or ""
     for place, entries in (
         ("{data}", DATA),
+        ("{search}", SEARCH),
         ("{fitted}", FITTED),
         ("{figures}", FIGURES),
         ("{score}", _entries(declared(DeclaredScore)[1:])),
@@ -142,3 +162,29 @@ class ClassifierParameters(DataParameters):
     """The parameters of classifiers that say how X and y are read."""
 
     class_weight: Mapping[Any, float] | str | None = None
+
+
+@estimator
+class SearchParameters:
+    """The parameters that estimators with a search share; see `milpbn.Score` and `milpbn.solving.options.Options`."""
+
+    smoothing: float = 1.0
+    equivalent_sample_size: float = 1.0
+    constraints: Constraints | None = None
+    screen: int | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    gap_se: float = 0.0
+    backend: str = "auto"
+    start: Structure | None = None
+    n_best: int = 1
+    within: float | None = None
+    solver_options: Mapping[str, str] | None = None
+    output: str | os.PathLike[str] | None = None
+    trace: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
+    interrupted: Callable[[], bool] | None = None
+    n_jobs: int | None = None
+    verbose: bool = False

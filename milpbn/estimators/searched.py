@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from milpbn.claims.reasons import Limit
-from milpbn.claims.result import Reason, Result
+from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.errors import InputError, NoIncumbentError, warn
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.smallest import smallest_model
+from milpbn.util import interrupts
 
 
 def found_or_smallest(
@@ -38,6 +39,15 @@ def found_or_smallest(
         asked = question.data, question.score, options
         result = smallest_model(*asked, constraints=question.constraints, started=began, limit=limit)
     return result
+
+
+def finished(search: Callable[[], Result]) -> tuple[Result, NotSavedError | None]:
+    """Return the result of a search that Ctrl-C stops, and the error if a file could not be written at its end."""
+    try:
+        with interrupts.handled():
+            return search(), None
+    except NotSavedError as error:
+        return error.result, error
 
 
 def figures_of(result: Result) -> dict[str, Any]:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from milpbn.claims.result import NotSavedError
+from milpbn.claims.result import Result
+from milpbn.data import Dataset
+from milpbn.data.weights import require_range
 from milpbn.errors import InputError
-from milpbn.estimators.inputs import features_frame, weights_of_rows
-from milpbn.estimators.network import ALLOWING, NetworkEstimator
-from milpbn.estimators.parameters import estimator
-from milpbn.estimators.searched import figures_of, found_or_smallest, warn_of_gap
+from milpbn.estimators.inputs import weights_of_rows
+from milpbn.estimators.network import NetworkEstimator
+from milpbn.estimators.parameters import SearchParameters, estimator
+from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import options_of, score_of
 from milpbn.network.formats.libraries import to_networkx, to_pgmpy
-from milpbn.network.structure import Structure
-from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
 from milpbn.solving.question import Question
-from milpbn.util import interrupts
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @estimator
-class BayesianNetworkStructure(NetworkEstimator):
+class BayesianNetworkStructure(SearchParameters, NetworkEstimator):
     """Bayesian network of all columns whose structure is proved to maximise a score, or is known to be within a gap.
 
     No column is a class. The search may be stopped by `time_limit` or by Ctrl-C; it then keeps the best structure so
@@ -45,14 +41,7 @@ class BayesianNetworkStructure(NetworkEstimator):
     max_parents : int, default=3
         The most parents of a variable.
     {score}
-    constraints : Constraints or None, default=None
-        Arcs and paths that are required or forbidden, and more; see `milpbn.Constraints`.
-    screen : int or None, default=None
-        Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
-        structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
-    time_limit : float or None, default=None
-        Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
-        time ends before there is a structure, the model has no arcs but those that the constraints require.
+    {search}
     memory_limit, gap_rel, gap_abs, gap_se, backend, start, n_best, within, solver_options, output, trace, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
@@ -62,16 +51,12 @@ interrupted
         ``mdl`` need a class.
     random_state : int, RandomState or None, default=0
         Seed. With an int and no time limit, a fit can be repeated exactly.
-    n_jobs : int or None, default=None
-        Threads; None means 1, and -1 all cores.
-    verbose : bool, default=False
-        Whether to show a line for every change of incumbent or bound.
 
     Attributes
     ----------
     causal_graph_, graph_ : networkx.DiGraph
-        The structure; both are the same. Networks whose arcs without directions and whose v-structures are the
-        same (`milpbn.network.equivalence`) fit data equally well, so that a direction is no proof of a cause.
+        The structure; both are the same. Networks with the same edges and the same v-structures, whatever the other
+        directions (`milpbn.network.equivalence`), fit data equally well, so that a direction is no proof of a cause.
     structure_ : dict of str to list of str
         Parents of every variable. Columns of arrays are called ``x0``, ``x1``, ...
     {figures}
@@ -91,27 +76,7 @@ interrupted
 
     objective: str = "bdeu"
     max_parents: int = 3
-    smoothing: float = 1.0
-    equivalent_sample_size: float = 1.0
-    constraints: Constraints | None = None
-    screen: int | None = None
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    gap_rel: float = 0.0
-    gap_abs: float = 0.0
-    gap_se: float = 0.0
-    backend: str = "auto"
-    start: Structure | None = None
-    n_best: int = 1
-    within: float | None = None
-    solver_options: Mapping[str, str] | None = None
-    output: str | os.PathLike[str] | None = None
-    trace: str | os.PathLike[str] | None = None
-    log: str | os.PathLike[str] | None = None
-    interrupted: Callable[[], bool] | None = None
     discretise: str = "quantile:5"
-    n_jobs: int | None = None
-    verbose: bool = False
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BayesianNetworkStructure:
         """Search for the best structure, fit its tables, and return the fitted estimator itself.
@@ -147,14 +112,11 @@ interrupted
         asked = Question.of(
             data, score, self.constraints, screen=self.screen, random_state=options.random_state
         )
-        unsaved: NotSavedError | None = None
-        try:
-            with interrupts.handled():
-                result = found_or_smallest(
-                    self, lambda: maximise(asked, options, started=began), asked, options, began
-                )
-        except NotSavedError as error:
-            unsaved, result = error, error.result
+
+        def search() -> Result:
+            return maximise(asked, options, started=began)
+
+        result, unsaved = finished(lambda: found_or_smallest(self, search, asked, options, began))
         assert result.structure is not None
         self._set(figures_of(result))
         self._set({"classifier_": result.classifier, "structure_": result.structure.to_mapping()})
@@ -163,12 +125,9 @@ interrupted
             raise unsaved
         return self
 
-    def _data(self, X: Any, sample_weight: Any) -> Any:
+    def _data(self, X: Any, sample_weight: Any) -> Dataset:
         """Return the rows of positive weight as data without a class."""
-        self._check_policies()
-        asked = {"drop": self.drop, "features": self.features}
-        allow_missing = self.missing in ALLOWING
-        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y="no_validation", **asked)
+        frame = self._features(X, "no_validation")
         if frame.shape[1] < 2:
             raise InputError(
                 "X has 1 feature(s) (n_features = 1), and a network of one variable has no arcs; give at least two."
@@ -176,8 +135,9 @@ interrupted
         weights = weights_of_rows(sample_weight, frame)
         present = weights > 0  # rows of weight 0 count as absent, also their values
         frame, weights = frame[present].reset_index(drop=True), weights[present]
-        table = self._read(X, frame, None)
-        return replace(table, weights=weights[np.asarray(table.frame.index)]).dataset("train")
+        table = self._read(X, frame, weights)
+        require_range(table.weights, "The sample weights")
+        return table.dataset("train")
 
     @property
     def graph_(self) -> nx.DiGraph:

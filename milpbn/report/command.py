@@ -13,7 +13,7 @@ from milpbn.data.request import DataRequest
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
-from milpbn.solving.engines.registry import automatic, engine_names
+from milpbn.solving.engines.registry import OWN, automatic, engine_names
 from milpbn.util.options import declared, quoted, spelling
 
 #: The option of the command line for every constraint.
@@ -50,11 +50,13 @@ def repeat_commands(result: Result, request: DataRequest | None = None) -> list[
 
 
 def _has_certificate(result: Result) -> bool:
-    """Return whether the run can write a certificate; lists by branch and cut have none, nor have rules on paths."""
-    kind = result.score.kind
-    if result.constraints.path_options or (result.alternatives is not None and not kind.sums_samples):
+    """Return whether the run can have a certificate: ``solve`` refuses one with other backends, scores and lists."""
+    engine = OWN.get(result.backend.name.lower())
+    if engine is None or not result.score.kind.certified or result.constraints.path_options:
         return False
-    return result.bound_source is BoundSource.CERTIFIED and kind.certified
+    if result.alternatives is not None and not engine.capabilities.continues_root:
+        return False
+    return result.bound_source is BoundSource.CERTIFIED
 
 
 def _table_words(request: DataRequest) -> list[str]:

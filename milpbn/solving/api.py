@@ -96,7 +96,7 @@ def maximise(question: Question, options: Options, *, started: float | None = No
     """Do the same as `solve`, with the question in one object and the options in another."""
     budget = Budget(options.time_limit, began=started)
     question.require_listable(options.most_listed)
-    question.require_whole(options.certificate)
+    question.check_paths(options.certificate)
     engine, version = checked_engine(options, question.score)
     shows = wants_progress(options.verbose)
     with (

@@ -118,8 +118,8 @@ class DeclaredOptions:
     within: float | None = option(
         None,
         "Find all structures whose score is at most this far below the best one; at most --n-best of them, by default "
-        f"{MOST_LISTED}. 0 gives all best structures, and 3 those that are at most 20 times less probable under bdeu. "
-        "Example: --within 3",
+        f"{MOST_LISTED}. 0 gives all best structures; under bdeu, 3 gives those at most 20 times less probable than "
+        "the best. Example: --within 3",
         metavar="NATS",
         range=Range(
             0, inf, "The distance from the best score (--within, within) must be at least {low}, got {value}."

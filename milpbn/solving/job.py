@@ -43,11 +43,6 @@ class Job:
         """Whether the engine branches from the root bound."""
         return self.engine.capabilities.continues_root
 
-    @property
-    def threads(self) -> int:
-        """Number of threads of the engine."""
-        return self.options.n_threads if self.engine.capabilities.threads else 1
-
     def search_budget(self) -> Budget:
         """Return the budget of the search: that of the run without the time for parameters that are fitted later."""
         options, seconds = self.options, self.options.time_limit

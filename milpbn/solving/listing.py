@@ -1,13 +1,15 @@
-"""The list of the best structures: made from a search's pool, with what is proved of all other structures."""
+"""What a result claims of structures, and the list of the best ones, made from a search's pool."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from milpbn.claims.alternatives import Alternative, Alternatives
 from milpbn.claims.gap import is_optimal
+from milpbn.claims.reasons import Reason
 from milpbn.data import Dataset
 from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
 from milpbn.network.structure import Structure
@@ -46,10 +48,6 @@ class Listing:
             most = MOST_RESERVED * (budget.deadline - session.started)
             budget.reserve = min(most, SCORINGS * session.scoring_seconds / max(1, session.n_scored) * listed)
 
-    def rest(self) -> float:
-        """Return the bound on all structures outside the list that the tree has proved so far."""
-        return self._session.pool.rest
-
     def read(self) -> None:
         """Read the list of the search, and make its best structure the incumbent if that is not better."""
         candidates, listed = self._session.products.problem.candidates, self._session.pool.best()
@@ -66,8 +64,8 @@ class Listing:
 
         The search lists by scores from the coefficients, which differ from these scores by rounding.
 
-        `rest` is what the method `rest` returned before the proof for the certificate was read. Only at the end
-        (`final`) the structures are compared with each other.
+        `rest` was `Pool.rest` before the proof for the certificate was read. Only at the end (`final`) are the
+        structures compared with each other.
         """
         problem, pool = self._session.products.problem, self._session.pool
         others = [other for other in self._read if other != structure]
@@ -110,3 +108,34 @@ class Listing:
         if structure not in self._scores:
             self._scores[structure] = self._session.scored(structure, "the list of the best")
         return self._scores[structure]
+
+
+def claims_of(
+    session: Session, listing: Listing | None, bound: float | None, rest: float, *, final: bool
+) -> dict[str, Any]:
+    """Return the fields of a result that are about structures, by name; the search may be running meanwhile.
+
+    `bound` and `rest`, the session's best bound and `Pool.rest`, are read by the caller.
+    """
+    if listing is not None:
+        listing.read()
+    structure, objective, _, trace = session.snapshot()
+    if bound is not None and objective is not None:
+        bound = max(bound, objective)
+    reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
+    alternatives = None
+    if listing is not None and structure is not None and objective is not None:
+        alternatives = listing.claim(rest, structure, objective, bound, final=final)
+    return {
+        "reason": reason,
+        "limit": limit,
+        "structure": structure,
+        "objective": objective,
+        "bound": bound,
+        "tolerance": None if objective is None else session.tolerance(objective),
+        # No point of the trace may be below `bound`, although another thread may have proved more since `bound` was
+        # read, and a solver's bound may have been lifted to an incumbent.
+        "trace": tuple((t, z, None if bound is None or b is None else max(b, bound)) for t, z, b in trace),
+        "nodes": session.node_count,
+        "alternatives": alternatives,
+    }

@@ -35,7 +35,7 @@ from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.registry import automatic, for_solvers
 from milpbn.solving.files import RunFiles
-from milpbn.solving.listing import Listing
+from milpbn.solving.listing import Listing, claims_of
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
 from milpbn.solving.preparation import resume
 from milpbn.solving.progress import Progress, alternative_lines, number_lines, structure_lines, wants_progress
@@ -47,7 +47,7 @@ from milpbn.util.plurals import counted
 from milpbn.util.progress_line import LINE
 from milpbn.util.saved_arrays import UnfitError
 
-#: How a MILP excludes cycles by default: with many parent sets, cluster rows are smaller than order rows.
+#: How a MILP excludes cycles by default. With many parent sets a model with cluster rows is smaller.
 ACYCLICITY = "cluster"
 
 
@@ -72,8 +72,8 @@ def export_local_scores(
     constraints : Constraints, optional
         Parent sets that they exclude are left out. Limits on the number of children cannot be written.
     dominated : bool
-        Also write parent sets with a subset that scores no less. No best structure needs them, but a list of several
-        structures does.
+        Also write parent sets with a subset that scores no less. A best structure needs none of them, but a list of
+        several structures may.
 
     Raises
     ------
@@ -125,8 +125,8 @@ def solve_local_scores(
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     **options
         How to search; see `milpbn.solving.options.Options`. The backend is ``branch-and-cut``, which
-        ``auto`` stands for, or a MILP solver. The start
-        is a structure over the variables of the file, in its order. ``output`` gets what `LocalResult.to_dict` returns.
+        ``auto`` stands for, or a MILP solver. The start is a structure over the variables of the file, in its order.
+        ``output`` gets what `LocalResult.to_dict` returns.
 
     Raises
     ------
@@ -301,34 +301,18 @@ class _Search:
     def _result(self, session: Session, listing: Listing | None, *, final: bool) -> LocalResult:
         candidates = self.local.candidates
         bound, rest = session.best_bound, session.pool.rest
-        if listing is not None:
-            listing.read()
-        structure, objective, _, trace = session.snapshot()
-        if bound is not None and objective is not None:
-            bound = max(bound, objective)
-        alternatives = None
-        if listing is not None and structure is not None and objective is not None:
-            alternatives = listing.claim(rest, structure, objective, bound, final=final)
-        reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
+        claims = claims_of(session, listing, bound, rest, final=final)
         detail = session.products.outcome.detail if final and session.budget.stopped is None else ""
         return LocalResult(
             name=self.name,
             sha256=self.local.sha256,
             variables=candidates.n_variables,
             parent_sets=candidates.n_sets,
-            reason=reason,
-            limit=limit,
+            **claims,
             detail=detail,
-            structure=structure,
-            objective=objective,
-            bound=bound,
-            tolerance=None if objective is None else session.tolerance(objective),
-            backend=BackendInfo(self.engine.name, self.version, self.options.n_threads),
+            backend=BackendInfo(self.engine.name, self.version, self.engine.threads(self.options)),
             seconds=session.elapsed(),
-            trace=tuple(trace),
             seed=self.options.random_state,
-            nodes=session.node_count,
-            alternatives=alternatives,
         )
 
 

@@ -70,7 +70,7 @@ class Options(DeclaredOptions):
         they are proved, and the gaps at which to stop are those between the last of them and that bound.
     within : float or None
         Find all structures whose score is at most so many nats below the best one, but at most `n_best` of them, or
-        1000 if `n_best` is 1. Scores that differ by less than what counts as proved are not told apart.
+        1000 if `n_best` is 1. Scores that differ by less than the tolerance of a proof count as equal.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
     parameters : str or None
@@ -84,8 +84,8 @@ class Options(DeclaredOptions):
     certificate : path or None
         File for the proof of the bound (`milpbn verify`); backends ``native`` and ``branch-and-cut`` only.
     checkpoint : path or None
-        File for the state of the search, written at least every minute and at the end; backend ``native`` only. If it
-        exists, the search goes on from it, and refuses one of other data or options.
+        File for the state of the search, written at least every minute and at the end; backends ``native`` and
+        ``branch-and-cut`` only. If it exists, the search goes on from it; one of other data or options is refused.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
     log : path or None

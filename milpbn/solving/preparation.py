@@ -38,7 +38,7 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     if job.earlier is not None:
         resume(session, job.earlier)
     problem = session.problem
-    bounds = session.products.multiplier_proof is None  # whose steps prove all bounds
+    bounds = session.products.multiplier_proof is None  # such a proof has none of the bounds below
     if bounds:
         loose = loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
         session.bound(loose, BoundSource.CERTIFIED)

@@ -25,7 +25,7 @@ from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
 #: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.
 HEARTBEAT = stages.HEARTBEAT - 0.5
-#: Seconds between lines that differ by the bound only, where they stay.
+#: Least seconds between lines that differ only in the bound, where a new line does not replace the last one.
 PAUSE = 1.0
 #: Seconds after which progress has the first line on what is ahead.
 OUTLOOK = 30.0
@@ -68,7 +68,7 @@ def outlook_lines(
 class Progress:
     """Shows ``time nodes incumbent bound gap source`` on every change and at least every five seconds.
 
-    Where lines stay, as in a file, a changed bound within a second of another line is not shown.
+    In a file, where no line is replaced, a changed bound within a second of another line is not shown.
     """
 
     def __init__(self, line: ProgressLine = LINE) -> None:

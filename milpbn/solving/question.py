@@ -61,17 +61,18 @@ class Question:
         """Number of parent sets to keep per variable; None without a screening."""
         return self.scope.k if isinstance(self.scope, Screen) else None
 
-    def require_whole(self, certificate: object) -> None:
+    def check_paths(self, certificate: object) -> None:
         """Refuse constraints on paths beside a certificate or a screening, with an InputError."""
         asked = checked_constraints(self.constraints)
         if (paths := asked.path_options) and certificate is not None:
             raise InputError(
-                f"A certificate cannot hold constraints on paths ({paths}) yet; leave out one of the two."
+                f"A certificate cannot hold constraints on paths ({paths}) yet; leave out these or --certificate "
+                "(certificate)."
             )
         if asked.ancestors and self.screen is not None:
             raise InputError(
-                "The parent sets that --screen (screen) keeps may not admit the paths of --ancestor; leave out one of "
-                "the two."
+                "The parent sets that --screen (screen) keeps may exclude the paths of --ancestor (ancestors); leave "
+                "out one of the two."
             )
 
     def require_listable(self, most: int) -> None:
@@ -79,6 +80,6 @@ class Question:
         if most > 1 and self.scope is not None:
             option = "--subset (subset)" if self.subset is not None else "--screen (screen)"
             raise InputError(
-                f"A list of the best structures (--n-best, --within) is of the whole problem, and {option} searches a "
-                "part of it; leave out one of the two."
+                f"A list of the best structures (--n-best, --within) needs a search of the whole problem, and {option} "
+                "searches a part of it; leave out one of the two."
             )

@@ -44,8 +44,8 @@ from milpbn.util.plurals import counted
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
 #: with a time limit much less. Above, a search over small parent sets comes first.
 SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
-#: Samples times parent sets that are scored in a second where dominated ones are left out; the share of the time left
-#: in which all are scored at once; and that for the first small ones before.
+#: Where dominated parent sets are left out: samples times parent sets that are scored in a second; the share of the
+#: time left up to which all sets are scored at once; and above it, the share for a first search over small sets.
 SCORED, SCORING_SHARE, FIRST_SHARE = 1e9, 0.3, 0.03
 #: How many times as many parent sets the next of several searches is over, at least.
 GROWTH = 4
@@ -57,8 +57,8 @@ LOCAL_SCORE = 2_000
 class Statement:
     """The problem that is asked, before its parent sets are listed and its coefficients computed.
 
-    Its fields are those of `build_problem`, and the user's start. `dominated` parent sets are kept for a list of the K
-    best, and for a certificate, which numbers all sets.
+    Its fields are those of `build_problem`, and the user's start. Dominated parent sets are kept (`dominated`) for a
+    list of the K best, and for a certificate, which numbers all sets.
     """
 
     dataset: Dataset
@@ -105,7 +105,7 @@ class Statement:
     def up_to(self, size: int) -> ParentSets:
         """Return the parent sets of at most so many members, and those of the start."""
         names, (_, admitted) = self.samples.names, self.resolved
-        if self.without_dominated:  # subsets stand for those of the start
+        if self.without_dominated:  # subsets of the start's sets score no less
             return [own.up_to(size) for own in admitted]
         return sets_up_to(names, admitted, [size] * len(names), self.start)
 
@@ -155,8 +155,8 @@ class SmallSetsFirst:
         if the budget is used up.
         """
         samples, (rules, admitted) = stated.samples, stated.resolved
-        # The whole problem is checked before a search over a part of it begins.
         fewer = stated.without_dominated
+        # The whole problem is checked before a search over a part of it begins.
         require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp, listed=not fewer)
         weights = None if earlier is None else earlier.sample_weights
         if weights is None and self._subset is not None:
@@ -283,9 +283,9 @@ def small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
 
 
 def _pace(stated: Statement) -> tuple[float, float, float]:
-    """Return the work for one parent set, that for which all are built at once, and that of the first small ones.
+    """Return the work for one parent set, the most for all sets at once, and the most for the first, small sets.
 
-    They are seconds where dominated sets are left out, else samples times parent sets.
+    Work is in seconds where dominated sets are left out, else in samples times parent sets.
     """
     left, n_samples = stated.budget.left(), stated.samples.n_samples
     if stated.without_dominated:

@@ -11,7 +11,7 @@ import numpy as np
 from milpbn.certificate.format import kept_arrays
 from milpbn.claims.about import COMPILED
 from milpbn.claims.parts import ProvedArcs
-from milpbn.claims.reasons import Limit, Reason
+from milpbn.claims.reasons import Limit
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
@@ -19,7 +19,7 @@ from milpbn.network.classifier import DESCRIBED, Classifier
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
-from milpbn.solving.listing import Listing
+from milpbn.solving.listing import Listing, claims_of
 from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, outlook_lines, threads_alone, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
@@ -104,7 +104,7 @@ class Report:
         be about the parent sets that screening has just kept.
         """
         bound, products = self._session.best_bound, self._session.products
-        rest = None if self._listing is None else self._listing.rest()
+        rest = self._session.pool.rest
         arcs = None if products.root is None else products.root.proved_arcs()
         proof = products.proof or products.multiplier_proof
         arrays = None if proof is None else proof.arrays()
@@ -117,52 +117,34 @@ class Report:
     def _result(
         self,
         bound: float | None,
-        rest: float | None,
+        rest: float,
         arcs: Mapping[str, list[list[str]]] | None,
         products: Products,
         *,
         final: bool,
     ) -> Result:
         job, session = self._job, self._session
-        if self._listing is not None:
-            self._listing.read()
-        structure, objective, _, trace = session.snapshot()
-        if bound is not None and objective is not None:
-            bound = max(bound, objective)
-        reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
-        alternatives = None
-        if self._listing is not None and rest is not None and structure is not None and objective is not None:
-            alternatives = self._listing.claim(rest, structure, objective, bound, final=final)
+        claims = claims_of(session, self._listing, bound, rest, final=final)
         total = session.elapsed()
         before = products.coefficient_seconds + products.model_seconds
         result = Result(
             data=self._summary,
             score=products.problem.score,
             constraints=products.problem.constraints,
-            reason=reason,
-            limit=limit,
-            structure=structure,
-            objective=objective,
-            bound=bound,
-            tolerance=None if objective is None else session.tolerance(objective),
-            standard_error=session.standard_error(structure),
+            **claims,
+            standard_error=session.standard_error(claims["structure"]),
             bound_source=session.bound_source,
-            backend=BackendInfo(job.engine.name, job.version, job.threads),
+            backend=BackendInfo(job.engine.name, job.version, job.engine.threads(job.options)),
             seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
-            # No point of the trace may be below `bound`, although another thread may have proved more since `bound`
-            # was read, and a solver's bound may have been lifted to an incumbent.
-            trace=tuple((t, z, None if bound is None or b is None else max(b, bound)) for t, z, b in trace),
             seed=job.options.random_state,
             run=self._name,
-            nodes=session.node_count,
             proved=None if arcs is None else ProvedArcs.of(arcs),
-            alternatives=alternatives,
             detail=self._detail() if final else "",
             request=job.dataset.request,
             notes=(
                 *notes_of_results(job.dataset.notes),
-                *only_small(job.steps, products.problem, limit),
-                *_compiling(limit, session.started, total),
+                *only_small(job.steps, products.problem, claims["limit"]),
+                *_compiling(claims["limit"], session.started, total),
             ),
         )
         result = of_whole_problem(products.problem, result)

@@ -42,16 +42,16 @@ from milpbn.util.compiling import Compilation, are_cached
 #: The kernels of each stage: of local search and the trivial bound (``search``), of the root's steps (``root``), of
 #: branch and bound (``branching``), and of the coefficients of a MILP (``milp``).
 Needs = dict[str, list[Specialization]]
-#: The lists of kernels, by their identity, that this process has loaded as a whole, since to ask every kernel takes
-#: 0.7 ms of each search. The caches of `needed` and `for_parent_sets` keep the lists alive.
+#: The `id` of each list of kernels that are all loaded in this process; to ask kernel by kernel would take 0.7 ms in
+#: every search. No id is used again, because the caches of `needed` and `for_parent_sets` keep the lists alive.
 _LOADED: set[int] = set()
 
 
 class Kernels:
     """The kernels of one search, which other processes compile in the order of the stages.
 
-    `bounds` and `branches` say whether the project's own bounds are computed, and whether one of its own tree searches
-    runs, if there are margins.
+    For scores with margins, `bounds` and `branches` say whether the project's own bounds are computed, and whether its
+    own tree search runs.
     """
 
     def __init__(self, problem: Problem, bounds: bool, branches: bool, stopping: Callable[[], bool]) -> None:

@@ -61,7 +61,7 @@ class ProgressLine:
 
     @property
     def replaces(self) -> bool:
-        """Whether the next line replaces a line, so that very many of them may be shown."""
+        """Whether a new line replaces the last one, so that any number of lines may be shown."""
         return (self._stream is None and in_notebook()) or self._in_terminal()
 
     def _in_terminal(self) -> bool:

@@ -100,6 +100,8 @@ def test_other_verbs_say_what_the_file_is(scores, tmp_path):
     succeed("solve", scores, "--output", tmp_path / "r.json", "-q")
     done = refused("bound", scores)
     assert "a file of local scores, which only milpbn solve and milpbn verify take" in done.stderr
+    done = refused("verify", tmp_path / "r.json", scores, "--certificate", "p.npz", "--target", "a")
+    assert "--target is not available for local scores (" in done.stderr
     done = refused("report", tmp_path / "r.json", "--output", tmp_path / "r.html")
     assert "it is of local scores (.jkl), which have no data and no classifier" in done.stderr
 

@@ -10,11 +10,11 @@ pytest.importorskip("distributed")
 
 from distributed import Client
 
-from milpbn.distributed.clusters import connected
+from milpbn.distributed.clusters import local_workers
 
 
 @pytest.fixture(scope="session")
 def client() -> Iterator[Client]:
-    with connected(2, None) as made:
-        made.wait_for_workers(2, timeout=120)
-        yield made
+    with local_workers(2) as here:
+        here.client.wait_for_workers(2, timeout=120)
+        yield here.client

@@ -23,7 +23,7 @@ from distributed import Client, WorkerPlugin, get_worker
 import milpbn
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.result import FailedSearchError
-from milpbn.distributed.clusters import connected
+from milpbn.distributed.clusters import local_workers
 from milpbn.errors import MilpbnWarning
 from milpbn.solving.api import solve
 
@@ -100,7 +100,8 @@ def test_the_search_goes_on_here_if_all_workers_on_this_machine_end_for_good() -
 @pytest.mark.slow
 def test_workers_leave_and_join_while_it_runs(tmp_path: Path) -> None:
     path = tmp_path / "proof.npz"
-    with connected(1, None) as client:
+    with local_workers(1) as here:
+        client = here.client
         client.wait_for_workers(1, timeout=120)
         (first,) = client.scheduler_info()["workers"]
         address = client.scheduler_info()["address"]

@@ -9,9 +9,14 @@ import pytest
 from sklearn.base import clone
 
 import milpbn
-from milpbn.errors import DataWarning
+from milpbn.errors import DataWarning, InputError
 from milpbn.estimators.inputs import class_texts
-from milpbn.sklearn import NaiveBayesClassifier, TANClassifier
+from milpbn.sklearn import (
+    BayesianNetworkStructure,
+    MaxMarginBNClassifier,
+    NaiveBayesClassifier,
+    TANClassifier,
+)
 
 
 def mixed(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
@@ -364,3 +369,19 @@ def test_row_numbers_in_data_frames_are_no_features(name, kind):
     assert len(model.classifier_.variables) == 2
     assert model.predict(X).tolist() == model.predict(X[["a"]]).tolist()
     assert model.score(X, y) < 1
+
+
+@pytest.mark.parametrize(
+    "model", [NaiveBayesClassifier(), MaxMarginBNClassifier(), BayesianNetworkStructure()], ids=repr
+)
+def test_tiny_and_huge_weights_are_treated_alike_by_all(model: Any) -> None:
+    X, y = pd.DataFrame({"a": [0, 1, 0, 1] * 10, "b": [0, 1, 1, 1] * 10}), np.array([0, 1, 1, 0, 1] * 8)
+    weights = np.full(40, 1 / 40)
+    with pytest.warns(
+        DataWarning, match=r"40 rows sum to 1, .* if the weights are shares, multiply them by 40"
+    ):
+        model.fit(X, y, sample_weight=weights)
+    for weight, said in ((1e-20, "go down to 1e-20, below 1e-15"), (1e16, r"sum to more than 1e\+15")):
+        weights[0] = weight
+        with pytest.raises(InputError, match=said):
+            model.fit(X, y, sample_weight=weights)

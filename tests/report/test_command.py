@@ -19,6 +19,8 @@ from milpbn.report.command import repeat_commands
 
 ODD = ("a,b", 'say "x"', " edge", "p=q;r", "plain")
 
+LISTED = Alternatives(asked=3, structures=(), bound=None, exhausted=False, optimal=False)
+
 
 @pytest.fixture
 def result():
@@ -94,7 +96,7 @@ def test_what_the_search_was_told_is_in_the_command(result):
             limit="time",
             subset=SubsetClaim(samples=40, **searched),
             screened=ScreenedClaim(k=7, criterion="", total=9, ranked=1, kept={"a": 1, "c": 1}, **searched),
-            alternatives=Alternatives(asked=3, structures=(), bound=None, exhausted=False, optimal=False),
+            alternatives=LISTED,
             parameters=ParameterFit(method="hybrid", fitted=True, kappa=0.5, strength=10.0),
         )
     )
@@ -112,14 +114,23 @@ def test_what_the_search_was_told_is_in_the_command(result):
     ("changes", "backend"),
     [
         ({"backend": BackendInfo("cbc", "CBC", 1), "bound_source": "solver"}, "cbc"),
+        (
+            {"backend": BackendInfo("highs", "HiGHS", 1)},
+            "highs",
+        ),  # its bound may be that of the native engine's root
         ({"constraints": Constraints(ancestors=[("a", "b")])}, None),
+        (
+            {"score": Score("bdeu"), "backend": BackendInfo("branch-and-cut", "", 1), "alternatives": LISTED},
+            None,
+        ),
+        ({"score": Score("aicc"), "backend": BackendInfo("highs", "HiGHS", 1)}, None),
         (
             {"backend": BackendInfo("gurobi", "gurobi (solution file x)", None), "bound_source": "solver"},
             None,
         ),
     ],
 )
-def test_a_certificate_comes_with_the_engines_of_milpbn_only(result, changes, backend):
+def test_no_certificate_is_asked_for_where_solve_would_refuse_it(result, changes, backend):
     lines = repeat_commands(replace(result, **changes))
     assert len(lines) == 1
     assert "--certificate" not in lines[0]

@@ -127,6 +127,7 @@ def test_what_all_structures_share_hides_no_better_one(backend: str, offset: flo
     # Every solver meets both forms of rows; which of them a number meets does not matter.
     acyclicity = "order" if offset == -1e9 and backend != "branch-and-cut" else "cluster"
     found = solve_local_scores(local, backend=backend, acyclicity=acyclicity, threads=2)
+    assert found.backend.threads == (1 if backend == "branch-and-cut" else 2)
     assert found.optimal
     assert found.objective - 4 * offset == best == 1.75
     assert found.tolerance is not None
