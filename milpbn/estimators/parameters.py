@@ -1,4 +1,4 @@
-"""The parameters that all classifiers share: how X and y are read, and the attributes that `fit` sets."""
+"""The parameters that all estimators share: how X and y are read, and the attributes that `fit` sets."""
 
 from __future__ import annotations
 
