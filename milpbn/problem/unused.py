@@ -17,7 +17,7 @@ def without_unused(problem: Problem, structure: Structure) -> Structure:
     rises by the penalties of the arcs. The structure stays as it is if no feature has one state, if an arc has a weight
     of the user, or if a constraint or a missing candidate set needs an arc.
     """
-    unused = {i for i, v in enumerate(problem.data.variables[:-1]) if v.n_states == 1}
+    unused = _with_one_state(problem.data)
     if not unused or problem.constraints.arc_weights:
         return structure
     parents = tuple(
@@ -38,7 +38,7 @@ def forbid_unused(data: Dataset, constraints: Constraints | None) -> Constraints
     given = Constraints() if constraints is None else constraints
     asked = {name for arc in (*given.required, *given.arc_weights) for name in arc}
     asked |= {name for child, parents in given.fixed.items() for name in (child, *parents)}
-    unused = [v.name for v in data.variables[:-1] if v.n_states == 1 and v.name not in asked]
+    unused = [data.names[i] for i in _with_one_state(data) if data.names[i] not in asked]
     arcs = [arc for u in unused for name in data.names if name != u for arc in ((u, name), (name, u))]
     if not arcs or given.ancestors:  # the only path may lead through one of them
         return constraints
@@ -47,10 +47,16 @@ def forbid_unused(data: Dataset, constraints: Constraints | None) -> Constraints
 
 def without_forbidden_unused(data: Dataset, constraints: Constraints, structure: Structure) -> Structure:
     """Return a structure without those forbidden arcs that come from or go to features with only one state."""
-    unused = {v.name for v in data.variables[:-1] if v.n_states == 1}
+    unused = {data.names[i] for i in _with_one_state(data)}
     gone = {arc for arc in constraints.forbidden if unused & {*arc}}
     names = structure.names
     kept = (
         tuple(j for j in own if (names[j], names[i]) not in gone) for i, own in enumerate(structure.parents)
     )
     return Structure(names, tuple(kept))
+
+
+def _with_one_state(data: Dataset) -> list[int]:
+    """Return the numbers of the variables that have only one state, the class left out."""
+    others = data.variables[:-1] if data.has_class else data.variables
+    return [i for i, v in enumerate(others) if v.n_states == 1]

@@ -98,6 +98,16 @@ def test_arcs_of_features_with_one_state_are_forbidden_unless_the_user_asks_for_
     assert forbid_unused(random_data(0), None) is None
 
 
+@pytest.mark.parametrize("place", [0, 4])
+def test_without_a_class_the_last_variable_is_one_of_those_with_one_state(place: int) -> None:
+    data = replace(constant_feature(2, place), has_class=False)
+    found = milpbn.solve(data, Score("ll", max_parents=2), n_best=6, threads=1, verbose=False)
+    assert found.alternatives is not None
+    listed = [one.structure for one in found.alternatives.structures]
+    assert len(listed) == 6
+    assert not any(place in arc for structure in listed for arc in structure.arcs)
+
+
 def test_the_best_structures_of_data_with_a_useless_feature_are_distinct() -> None:
     data = constant_feature(2, 0)
     found = milpbn.solve(data, Score(p=0.9), n_best=5, verbose=False).alternatives
