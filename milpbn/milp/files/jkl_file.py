@@ -3,7 +3,8 @@
 The first line of a .jkl file has the number of variables. Every variable has a line with its name and the number of its
 parent sets, and then one line for each of them: score, number of parents, parents. In a .pss file, a line ``VAR name``
 comes before the parent sets of a variable, which have no number of parents; lines that begin with ``META`` say how the
-scores were made, and are left out. Words are separated by white space, and lines that begin with ``#`` are comments.
+scores were made, and are left out, also at the beginning of a .jkl file. Words are separated by white space, and lines
+that begin with ``#`` are comments.
 
 A variable's parent sets are all that it may have: sets that are not listed are excluded.
 """
@@ -11,6 +12,7 @@ A variable's parent sets are all that it may have: sets that are not listed are 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -85,10 +87,12 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
     Parents may be names, or the numbers of variables from 0 if the names are these numbers.
     """
     text = read_text(path, "file of local scores")
-    lines = ((number, line.split()) for number, line in content_lines(text))
-    first = next(iter(text.split()), "").upper()
+    lines = [(number, line.split()) for number, line in content_lines(text)]
+    said = list(itertools.dropwhile(lambda line: line[1][0].upper() == "META", lines))
+    first = said[0][1][0] if said else ""
+    pss = first.upper() == "VAR" or (len(said) < len(lines) and not first.isdecimal())
     try:
-        return _assemble(_pss(lines) if first in ("META", "VAR") else _jkl(lines))
+        return _assemble((_pss if pss else _jkl)(iter(said)))
     except InputError as error:
         raise unusable("file of local scores", path, error) from None
 

@@ -109,3 +109,19 @@ def test_errors_name_file_and_line(tmp_path, change, said):
     (tmp_path / "s.jkl").write_text(TEXT.replace(*change))
     with pytest.raises(InputError, match=f"s.jkl' is unusable: .*{said}"):
         read_jkl(tmp_path / "s.jkl")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# by hand\nMETA version = 1\n2\nA 2\n-3 0\n-1 1 B\nB 1\n-2 0\n",
+        "# by hand\nMETA version = 1\n\nVAR A\nMETA arity=2\n-3\n-1 B\n\nVAR B\n-2\n",
+        "# by hand\nVAR A\n-3\n-1 B\nVAR B\n-2\n",
+    ],
+)
+def test_comments_and_meta_lines_may_come_first_in_both_formats(tmp_path, text):
+    (tmp_path / "s.jkl").write_text(text)
+    found = read_jkl(tmp_path / "s.jkl")
+    assert found.candidates.names == ("A", "B")
+    assert found.candidates.sets == (((), (1,)), ((),))
+    assert found.scores.tolist() == [-3, -1, -2]
