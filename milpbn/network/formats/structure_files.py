@@ -137,13 +137,15 @@ def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
     atomic_write_text(path, format_arcs(structure))
 
 
-def to_dot(structure: Structure) -> str:
-    """Return a structure as a Graphviz digraph in which the class variable is a box.
+def to_dot(structure: Structure, *, has_class: bool = True) -> str:
+    """Return a structure as a Graphviz digraph in which the class variable, if there is one, is a box.
 
     Features outside the Markov blanket of the class, which change no prediction, are grey.
     """
     names, used = [_dot_quote(name) for name in structure.names], structure.markov_blanket
-    lines = [f"  {names[-1]} [shape=box];"]
+    if not has_class:
+        used = frozenset(range(len(names)))
+    lines = [f"  {names[-1]} [shape=box];" if has_class else f"  {names[-1]};"]
     lines += [
         f"  {name};" if i in used else f"  {name} [color=gray, fontcolor=gray];"
         for i, name in enumerate(names[:-1])
@@ -157,7 +159,8 @@ def classifier_to_dot(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if the classifier is not one network.
     """
-    return to_dot(one_network(classifier, "A DOT file").structure)
+    network = one_network(classifier, "A DOT file")
+    return to_dot(network.structure, has_class=network.has_class)
 
 
 def _unquote(name: str, line: int) -> str:

@@ -113,3 +113,8 @@ def test_dot_quotes_names_and_marks_the_class():
         '  "say \\"hi\\"" -> "back\\\\slash";\n'
         "}\n"
     )
+
+
+def test_dot_of_a_network_without_a_class_marks_no_variable():
+    dot = to_dot(Structure(("a", "b", "c"), ((), (0,), ())), has_class=False)
+    assert dot == 'digraph structure {\n  "c";\n  "a";\n  "b";\n  "a" -> "b";\n}\n'
