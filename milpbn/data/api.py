@@ -108,6 +108,7 @@ def read_encodings(
     name: str | None = None,
     form: TextFormat | Mapping[str, Any] | None = None,
     ignore_unseen: bool = False,
+    has_class: bool = True,
 ) -> Dataset:
     """Read a table for prediction, and encode every row, in the table's order, with variables of classifiers.
 
@@ -124,6 +125,8 @@ def read_encodings(
         rows are encoded.
     sets : sequence of tuples of Variable
         Sets of variables with the same names: features first, the class variable last.
+    has_class : bool
+        Whether the last variable is a class; without one it is a feature, too.
     form : TextFormat or mapping, optional
         The arguments of `milpbn.data.read_table` about text files and missing values, from ``separator`` on. Columns
         that the variables know as numbers are read as such.
@@ -142,7 +145,7 @@ def read_encodings(
         See `milpbn.data.encodings.check_seen`.
     """
     if isinstance(source, Table):
-        data = Encodings.of([source.encode(variables) for variables in sets])
+        data = Encodings.of([source.encode(variables, has_class=has_class) for variables in sets])
         check_seen(data, source.columns, ignore=ignore_unseen)
         return data
     form = form if isinstance(form, TextFormat) else TextFormat.of(form or {})
@@ -151,13 +154,17 @@ def read_encodings(
     numbers = {v.name for v in everything if v.numeric or v.cuts is not None}
     raw = read_cells(raw, {*numbers, str(weights)}, only_numbers=True)
     row_weight = weights_in(raw.frame, weights, raw.where)
-    absent = [v.name for v in sets[0][:-1] if v.name not in raw.frame.columns]
+    features = [v.name for v in (sets[0][:-1] if has_class else sets[0])]
+    absent = [name for name in features if name not in raw.frame.columns]
     if absent:
-        warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
+        warn(f"{describe_absent(absent, len(features))}: marginalised.", DataWarning)
     needed = {v.name for v in everything}
     used = raw.frame[[c for c in raw.frame.columns if c in needed]]
     columns = factorise(used, raw.where, untyped=raw.untyped)
-    coded = [encode_columns(columns, variables, row_weight, name or raw.name) for variables in sets]
+    coded = [
+        encode_columns(columns, variables, row_weight, name or raw.name, has_class=has_class)
+        for variables in sets
+    ]
     data = Encodings.of([replace(d, notes=(*raw.notes, *d.notes)) for d in coded])
     check_seen(data, columns, ignore=ignore_unseen)
     return data

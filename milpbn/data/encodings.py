@@ -18,7 +18,12 @@ from milpbn.errors import InputError, MilpbnWarning, warn
 
 
 def encode_columns(
-    columns: Mapping[str, Column], variables: Sequence[Variable], weights: NDArray[np.float64], name: str
+    columns: Mapping[str, Column],
+    variables: Sequence[Variable],
+    weights: NDArray[np.float64],
+    name: str,
+    *,
+    has_class: bool = True,
 ) -> Dataset:
     """Encode raw columns, matched by name, with given variables.
 
@@ -32,26 +37,30 @@ def encode_columns(
     for i, variable in enumerate(variables):
         if variable.name in columns:
             codes[:, i] = encode_column(variable, columns[variable.name], repr(name))
-    data = Dataset(name, tuple(variables), codes, weights)
+    data = Dataset(name, tuple(variables), codes, weights, has_class=has_class)
     missing = {feature: count for feature, count in missing_values(data).items() if feature in columns}
     target = variables[-1].name
     no_class, new_class = (int(np.count_nonzero(data.y == code)) for code in (MISSING, UNKNOWN))
-    features = [v.name for v in variables[:-1]]
+    features = [v.name for v in _features(data)]
     absent = [feature for feature in features if feature not in columns]
     if len(absent) == len(features):
         raise InputError(
             f"The table {name!r} has none of the columns that the classifier knows, such as {features[0]!r}; is it "
             "another table, or one without a line of column names?"
         )
-    named = target in columns
+    named = target in columns or not has_class
     notes = [
         *([] if named else [f"There is no column {target!r}: the classes are unknown."]),
-        *([f"Rows with a class label that training never saw: {new_class}."] if new_class else []),
-        *([f"Rows without a class label: {no_class}."] if named and no_class else []),
+        *([f"Rows with a class label that training never saw: {new_class}."] if has_class and new_class else []),
+        *([f"Rows without a class label: {no_class}."] if has_class and named and no_class else []),
         *_unseen_note(unknown_values(data)),
         *_missing_note(absent, missing, len(features)),
     ]
     return replace(data, notes=tuple(notes))
+
+
+def _features(data: Dataset) -> tuple[Variable, ...]:
+    return data.variables[:-1] if data.has_class else data.variables
 
 
 def describe_absent(absent: Sequence[str], n_features: int) -> str:
@@ -149,7 +158,7 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
     MilpbnWarning
         If most values of a column in a table of several rows do not occur in the training data, and it is not refused.
     """
-    for i, variable in enumerate(data.variables[:-1]):
+    for i, variable in enumerate(_features(data)):
         column = columns.get(variable.name)
         if column is None or len(data.codes) == 1:
             continue
@@ -200,5 +209,5 @@ def missing_values(data: Dataset) -> dict[str, int]:
 
 
 def _counts(data: Dataset, code: int) -> dict[str, int]:
-    counts = np.logical_or.reduce([code == one.X for one in encodings_of(data)]).sum(axis=0)
-    return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}
+    counts = np.logical_or.reduce([code == one.codes for one in encodings_of(data)]).sum(axis=0)
+    return {v.name: int(n) for v, n in zip(_features(data), counts, strict=False) if n}

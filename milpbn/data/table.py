@@ -304,7 +304,9 @@ class Table:
         found = self.request.with_options(**changed)
         return replace(found, rows="all") if rows == "all" else found
 
-    def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
+    def encode(
+        self, variables: Sequence[Variable], rows: str | ArrayLike = "all", *, has_class: bool = True
+    ) -> Dataset:
         """Encode rows with given variables; see `milpbn.data.encodings.encode_columns`.
 
         Rows that the policy 'drop' removed are not encoded, as in Peharz and Pernkopf (2012), while
@@ -312,7 +314,7 @@ class Table:
         """
         index = self._positions(rows)
         columns = {name: column.take(index) for name, column in self.columns.items()}
-        return encode_columns(columns, variables, self.weights[index], self.name)
+        return encode_columns(columns, variables, self.weights[index], self.name, has_class=has_class)
 
     def _positions(self, rows: str | ArrayLike) -> NDArray[np.int64]:
         """Return the positions of rows given by name, as positions, or as a mask."""

@@ -77,7 +77,14 @@ class ProbabilityPredictor(Predictor):
 
     def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as state codes; see `milpbn.network.classifier.encode`."""
-        return encode(source, *self.variable_sets, form=form_of(self), ignore_unseen=ignore_unseen)
+        has_class = getattr(self, "has_class", True)
+        return encode(
+            source,
+            *self.variable_sets,
+            form=form_of(self),
+            ignore_unseen=ignore_unseen,
+            has_class=has_class,
+        )
 
     @abstractmethod
     def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
@@ -154,6 +161,7 @@ def encode(
     *sets: tuple[Variable, ...],
     form: TextFormat | None = None,
     ignore_unseen: bool = False,
+    has_class: bool = True,
 ) -> Dataset:
     """Return all rows as codes of the states of the given variables, or of several sets of them.
 
@@ -169,6 +177,8 @@ def encode(
         What is known about the cells of text files.
     ignore_unseen : bool
         Warn, and do not refuse the table, if no value of some feature occurs in the training data.
+    has_class : bool
+        Whether the last variable is a class.
 
     Warns
     -----
@@ -186,7 +196,7 @@ def encode(
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas
 
-        return read_encodings(source, sets, form=form, ignore_unseen=ignore_unseen)
+        return read_encodings(source, sets, form=form, ignore_unseen=ignore_unseen, has_class=has_class)
     if tuple(data.variables for data in encodings_of(source)) != sets:
         raise InputError(
             f"The data {source.name!r} has other columns or states than the classifier; "

@@ -6,6 +6,7 @@ import pytest
 from oracle import enumerate_best, random_dataset
 
 from milpbn import Constraints, InputError, Result
+from milpbn.errors import DataWarning, MilpbnWarning
 from milpbn.sklearn import BayesianNetworkStructure
 
 
@@ -78,3 +79,15 @@ def test_pgmpy_gets_the_same_network():
     found = inference.VariableElimination(other).query(["C"], show_progress=False)
     own = model.classifier_.posterior("C")
     assert dict(zip(found.state_names["C"], found.values, strict=True)) == pytest.approx(own)
+
+
+def test_the_last_column_is_checked_like_the_others_and_names_must_differ():
+    X, _ = drawn(5)
+    model = BayesianNetworkStructure(absent_columns="marginalise").fit(X)
+    for name in (X.columns[0], X.columns[-1]):
+        with pytest.warns(MilpbnWarning, match=f"No value of the column '{name}'"):
+            model.score_samples(X.assign(**{name: [f"new {k % 2}" for k in range(len(X))]}))
+        with pytest.warns(DataWarning, match=f"^1 of 4 columns is absent \\('{name}'\\)"):
+            model.score_samples(X.drop(columns=name))
+    with pytest.raises(InputError, match="The column name 'b' occurs more than once in X"):
+        BayesianNetworkStructure().fit(X.set_axis(["a", "b", "b", "c"], axis=1))
