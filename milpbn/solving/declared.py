@@ -148,8 +148,8 @@ class DeclaredOptions:
     )
     checkpoint: str | os.PathLike[str] | None = option(
         None,
-        "The state of the search, kept up to date (native backend). If FILE exists, the search goes on from it, also "
-        "with another time limit or number of threads; so the same command begins and goes on.",
+        "The state of the search, kept up to date (backends native and branch-and-cut). If FILE exists, the search "
+        "goes on from it, also with another time limit or number of threads; so the same command begins and goes on.",
         file="output",
     )
     resume: bool = option(False, "Go on from --checkpoint; refuse to begin anew if there is none.")
