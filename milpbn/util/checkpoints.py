@@ -95,7 +95,7 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int
         header = parse_object(found.header)
     except InputError:
         raise incomplete(path) from None
-    if kind is None and not isinstance(header.get("kind"), str):
+    if not isinstance(header.get("kind"), str):  # such as a certificate
         raise incomplete(path)
     if kind is not None and header.get("kind") != kind:
         raise InputError(

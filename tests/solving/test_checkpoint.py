@@ -367,6 +367,7 @@ def resealed(path: Path, source: Path, **changes: Any) -> Path:
         ({"version": 2}, "was written by milpbn"),
         ({"milpbn": "0.0.1"}, "was written by milpbn 0.0.1, and this is milpbn"),
         ({"kind": "training"}, "is that of another kind of work"),
+        ({"kind": None}, "is not a complete checkpoint"),
         ({"structure": {"X1": ["X2"], "X2": ["X1"]}}, "is not a complete checkpoint"),
         ({"structure": {"X1": ["X2", "X3", "C"]}}, "is not a complete checkpoint"),
         ({"node__vertices": lambda a: a + 1000}, "is not a complete checkpoint"),
