@@ -93,6 +93,8 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
     name, can = engine.name, engine.capabilities
     unused = ", ".join(for_solvers(options))
     certified = score_names(lambda kind: kind.certified)
+    scores = ", ".join(score for one in OWN.values() for score in one.capabilities.scores)
+    own = f"choose --backend auto and one of the scores {scores}"
     # Per row: whether something is asked for, whether the engine can do it, and the sentence if it cannot.
     table = (
         (
@@ -115,14 +117,13 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             options.most_listed > 1,
             can.n_best,
             f"A list of the best structures comes with the backends {' and '.join(OWN)}, not with {name}, and not with "
-            "every score; leave out --n-best (n_best) and --within (within), or choose --backend auto and one of the "
-            f"scores {', '.join(n for own in OWN.values() for n in own.capabilities.scores)}.",
+            f"every score; leave out --n-best (n_best) and --within (within), or {own}.",
         ),
         (
             options.checkpoint is not None,
             can.resumes and not options.root_only,
-            f"A checkpoint comes with the tree search of the backends {' and '.join(OWN)}; leave out --checkpoint "
-            "(checkpoint), or choose --backend auto.",
+            f"A checkpoint comes with the tree search of the backends {' and '.join(OWN)}, and not with every score; "
+            f"leave out --checkpoint (checkpoint), or {own}.",
         ),
         (
             options.workers is not None or options.dask is not None,
