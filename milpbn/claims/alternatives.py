@@ -39,7 +39,8 @@ class Alternatives(ResultPart):
     #: It is proved that there are no other structures over the candidate parent sets.
     exhausted: bool
     #: It is proved that no structure outside the list scores more than the cutoff, up to the tolerance of
-    #: `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
+    #: `milpbn.claims.gap.is_optimal`, or that there is no structure outside. Where a list by distance has fewer
+    #: structures than K, none outside scores as much as the cutoff, either.
     optimal: bool
     #: Structures are listed whose score is at most so many nats below the best one; None for the K best.
     within: NotNegative | None = None

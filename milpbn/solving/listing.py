@@ -92,6 +92,9 @@ class Listing:
             last = kept[-1]
             error, tolerance = self._scored(last.structure)[1], self._session.tolerance(last.objective)
             optimal = cutoff is not None and is_optimal(cutoff, proved, error, tolerance)
+            if len(kept) < self._asked:
+                # A list by distance also has every structure at the distance itself: the others are below it.
+                optimal = optimal and is_optimal(pool.cutoff, min(most, bound), error, tolerance)
             claim = replace(claim, bound=proved, optimal=optimal)
         return self._compared(claim) if final else claim
 

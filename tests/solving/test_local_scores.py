@@ -112,6 +112,19 @@ def test_all_structures_near_the_best_one_are_listed(tmp_path):
         solve_local_scores(tmp_path / "s.jkl", within=3.0, backend="highs")
 
 
+def test_a_search_that_stops_at_a_gap_does_not_prove_that_all_ties_are_listed() -> None:
+    sets = tuple(
+        tuple(s for k in range(4) for s in itertools.combinations([j for j in range(4) if j != i], k))
+        for i in range(4)
+    )
+    local = LocalScores(Candidates(("a", "b", "c", "d"), sets), np.full(32, -1.1))
+    every = solve_local_scores(local, within=0).alternatives
+    assert (len(every.structures), every.optimal) == (543, True)  # all acyclic structures of four variables
+    few = solve_local_scores(local, within=0, gap_abs=0.5).alternatives
+    assert few.bound == pytest.approx(-4.4)
+    assert few.optimal == (len(few.structures) == 543)
+
+
 @pytest.mark.parametrize("backend", ["branch-and-cut", *BACKENDS])
 @pytest.mark.parametrize("offset", [-1e6, -1e9, 1e7])
 def test_what_all_structures_share_hides_no_better_one(backend: str, offset: float) -> None:
