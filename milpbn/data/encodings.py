@@ -51,7 +51,11 @@ def encode_columns(
     named = target in columns or not has_class
     notes = [
         *([] if named else [f"There is no column {target!r}: the classes are unknown."]),
-        *([f"Rows with a class label that training never saw: {new_class}."] if has_class and new_class else []),
+        *(
+            [f"Rows with a class label that training never saw: {new_class}."]
+            if has_class and new_class
+            else []
+        ),
         *([f"Rows without a class label: {no_class}."] if has_class and named and no_class else []),
         *_unseen_note(unknown_values(data)),
         *_missing_note(absent, missing, len(features)),
