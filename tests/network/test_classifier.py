@@ -74,7 +74,8 @@ def test_frames_and_paths_go_through_the_reader(data, classifier, monkeypatch):
 
     asked = []
 
-    def read_encodings(source, sets, *, form, ignore_unseen):
+    def read_encodings(source, sets, *, form, ignore_unseen, has_class):
+        assert has_class
         assert not ignore_unseen
         asked.append((source, *sets))
         return data
