@@ -65,8 +65,8 @@ def features_frame(
     target = {"y": y} if reset else {}
     X = in_pandas(X)
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
-        name = X.columns[X.columns.duplicated()][0]
-        raise InputError(f"The column name {name!r} occurs more than once in X; names must differ.")
+        repeated = X.columns[X.columns.duplicated()][0]
+        raise InputError(f"The column name {repeated!r} occurs more than once in X; names must differ.")
     if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
         validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
         if X.shape[0] == 0 or X.shape[1] == 0:
