@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.cells import read_cells
 from milpbn.data.column import Column, take_column
-from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
+from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable, by_column
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
 from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
@@ -150,15 +150,15 @@ def read_encodings(
         return data
     form = form if isinstance(form, TextFormat) else TextFormat.of(form or {})
     everything = [v for variables in sets for v in variables]
-    raw = load_source(source, data_dir, [v.name for v in sets[0]], form)
-    numbers = {v.name for v in everything if v.numeric or v.cuts is not None}
+    raw = load_source(source, data_dir, list(by_column(sets[0])), form)
+    numbers = {v.raw_column for v in everything if v.numeric or v.cuts is not None}
     raw = read_cells(raw, {*numbers, str(weights)}, only_numbers=True)
     row_weight = weights_in(raw.frame, weights, raw.where)
-    features = [v.name for v in (sets[0][:-1] if has_class else sets[0])]
+    features = list(by_column(sets[0][:-1] if has_class else sets[0]))
     absent = [name for name in features if name not in raw.frame.columns]
     if absent:
         warn(f"{describe_absent(absent, len(features))}: marginalised.", DataWarning)
-    needed = {v.name for v in everything}
+    needed = {v.raw_column for v in everything}
     used = raw.frame[[c for c in raw.frame.columns if c in needed]]
     columns = factorise(used, raw.where, untyped=raw.untyped)
     coded = [

@@ -81,6 +81,9 @@ class Variable:
     label_type : str
         Type of the labels in the source, which predictions have as well, one of `LABEL_TYPES`. Variables that differ in
         it only are equal.
+    column : str or None
+        The raw column whose values it codes; None for the one of its own name. Two variables may code one column, such
+        as coarse and fine intervals.
     """
 
     name: str
@@ -89,6 +92,12 @@ class Variable:
     numeric: bool = False
     missing_state: bool = False
     label_type: str = field(default="text", compare=False)
+    column: str | None = None
+
+    @property
+    def raw_column(self) -> str:
+        """Name of the raw column whose values it codes."""
+        return self.name if self.column is None else self.column
 
     @property
     def n_states(self) -> int:
@@ -108,6 +117,14 @@ class Variable:
         dtype = {"integer": "int64", "real": "float64"}.get(self.label_type, self.label_type)
         number = float if dtype.startswith("float") else int
         return np.array([number(state) for state in self.states], dtype)
+
+
+def by_column(variables: Sequence[Variable]) -> dict[str, list[int]]:
+    """Return the positions of the variables of each raw column, columns in the order of their first variables."""
+    found: dict[str, list[int]] = {}
+    for i, variable in enumerate(variables):
+        found.setdefault(variable.raw_column, []).append(i)
+    return found
 
 
 @dataclass(frozen=True)
@@ -206,9 +223,12 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of all that the learnt structure depends on (names, states, cuts, codes and weights)."""
+        """SHA-256 of all that the learnt structure depends on (names, states, cuts, columns, codes and weights)."""
         digest = hashlib.sha256()
-        described = [[v.name, list(v.states), v.cuts] for v in self.variables]
+        described = [
+            [v.name, list(v.states), v.cuts, *([] if v.column is None else [v.column])]
+            for v in self.variables
+        ]
         digest.update(json.dumps(described, ensure_ascii=True).encode())
         digest.update(np.ascontiguousarray(self.codes, dtype="<i4").tobytes())
         digest.update(np.ascontiguousarray(self.weights, dtype="<f8").tobytes())

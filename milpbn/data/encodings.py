@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.data.variables import encode_column
 from milpbn.errors import InputError, MilpbnWarning, warn
 
@@ -25,7 +25,7 @@ def encode_columns(
     *,
     has_class: bool = True,
 ) -> Dataset:
-    """Encode raw columns, matched by name, with given variables.
+    """Encode raw columns, matched by name, with given variables, of which several may code one column.
 
     Categories that are not in the training rows become `UNKNOWN`, missing values without a state of their own
     `MISSING`. The values of a feature whose column is absent are `MISSING` even if missing values have a state, since
@@ -35,13 +35,13 @@ def encode_columns(
     """
     codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
     for i, variable in enumerate(variables):
-        if variable.name in columns:
-            codes[:, i] = encode_column(variable, columns[variable.name], repr(name))
+        if variable.raw_column in columns:
+            codes[:, i] = encode_column(variable, columns[variable.raw_column], repr(name))
     data = Dataset(name, tuple(variables), codes, weights, has_class=has_class)
     missing = {feature: count for feature, count in missing_values(data).items() if feature in columns}
     target = variables[-1].name
     no_class, new_class = (int(np.count_nonzero(data.y == code)) for code in (MISSING, UNKNOWN))
-    features = [v.name for v in _features(data)]
+    features = list(by_column(_features(data)))
     absent = [feature for feature in features if feature not in columns]
     if len(absent) == len(features):
         raise InputError(
@@ -162,15 +162,15 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
     MilpbnWarning
         If most values of a column in a table of several rows do not occur in the training data, and it is not refused.
     """
-    for i, variable in enumerate(_features(data)):
-        column = columns.get(variable.name)
+    for name, places in by_column(_features(data)).items():
+        column = columns.get(name)
         if column is None or len(data.codes) == 1:
             continue
-        unseen = np.logical_and.reduce([one.codes[:, i] == UNKNOWN for one in encodings_of(data)])
+        unseen = np.all([one.codes[:, places] == UNKNOWN for one in encodings_of(data)], axis=(0, 2))
         new, present = np.count_nonzero(unseen), np.count_nonzero(~column.missing)
         if 2 * new <= present:
             continue
-        where = f"the column {variable.name!r} of {data.name!r}"
+        where = f"the column {name!r} of {data.name!r}"
         if new < present:
             warn(
                 f"{new} of {present} values of {where} do not occur in the training data, and contribute nothing; is "
@@ -183,6 +183,7 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
         if ignore or len(values) == 1:
             warn(f"{said}, so that the column is ignored; is it coded in another way?", MilpbnWarning)
             continue
+        variable = data.variables[places[0]]
         states = variable.states[: variable.n_states - variable.missing_state]
         raise InputError(
             f"{said}: it has {_some(values)}, and the classifier knows {_some(states)}. Code it as in the training "
@@ -196,7 +197,7 @@ def _some(labels: Sequence[str]) -> str:
 
 
 def unknown_values(data: Dataset) -> dict[str, int]:
-    """Return the number of values that training never saw by feature, for features that have any.
+    """Return the number of values that training never saw by column, for features' columns that have any.
 
     Where rows are encoded in several ways, a value counts that has no state in one of them.
     """
@@ -204,7 +205,7 @@ def unknown_values(data: Dataset) -> dict[str, int]:
 
 
 def missing_values(data: Dataset) -> dict[str, int]:
-    """Return the number of missing values without a state of their own by feature, for features that have any.
+    """Return the number of missing values without a state of their own by column, for features' columns that have any.
 
     Every value of a column that is absent counts. Where rows are encoded in several ways, a value counts that is
     missing in one of them.
@@ -213,5 +214,6 @@ def missing_values(data: Dataset) -> dict[str, int]:
 
 
 def _counts(data: Dataset, code: int) -> dict[str, int]:
-    counts = np.logical_or.reduce([code == one.codes for one in encodings_of(data)]).sum(axis=0)
-    return {v.name: int(n) for v, n in zip(_features(data), counts, strict=False) if n}
+    found = np.logical_or.reduce([code == one.codes for one in encodings_of(data)])
+    columns = by_column(_features(data))
+    return {name: int(n) for name, places in columns.items() if (n := found[:, places].any(axis=1).sum())}

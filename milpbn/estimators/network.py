@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
+from milpbn.data.dataset import by_column
 from milpbn.data.options import MISSING_POLICIES
 from milpbn.data.weights import doubt_on_total
 from milpbn.errors import DataWarning, InputError, warn
@@ -106,12 +107,9 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             X = X.assign(**dict.fromkeys(absent, 0))
             X = X[[*(name for name in self.feature_names_in_ if name in X.columns), *others]]
         frame = self._checked(X, reset=False)
-        variables = [variable.name for variable in self.classifier_.variables]
-        variables = variables[: len(self._kept)]  # without the class
+        columns = list(by_column(self.classifier_.variables))[: len(self._kept)]  # without the class
         places = [
-            place
-            for place in zip(self._kept, variables, strict=True)
-            if frame.columns[place[0]] not in absent
+            place for place in zip(self._kept, columns, strict=True) if frame.columns[place[0]] not in absent
         ]
         frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
         # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.

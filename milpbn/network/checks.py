@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from milpbn.data.dataset import LABEL_TYPES, Variable
+from milpbn.data.dataset import LABEL_TYPES, Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
@@ -19,10 +19,10 @@ ROW_SUM_TOLERANCE = 1e-6
 
 
 def check_variables(variables: Sequence[Variable], *, has_class: bool = True) -> None:
-    """Check names, states and cuts.
+    """Check names, states, cuts and columns.
 
     `InputError` if there is no feature, a name or a state occurs twice, a variable has no states, the class has only
-    one, cuts are not finite and ascending, or their number does not fit the number of states.
+    one, cuts are not finite and ascending, their number does not fit the number of states, or a column is not possible.
     """
     if len(variables) < 2:
         needed = "one feature and the class variable" if has_class else "two variables"
@@ -33,6 +33,22 @@ def check_variables(variables: Sequence[Variable], *, has_class: bool = True) ->
         _check_variable(variable)
     if has_class and variables[-1].n_states < 2:
         raise InputError(f"The class variable {variables[-1].name!r} has fewer than two states.")
+    columns = by_column(variables)
+    for variable in variables:
+        if variable.column is None:
+            continue
+        if variable.name in columns and variable.name != variable.column:
+            raise InputError(
+                f"The variable {variable.name!r} codes the column {variable.column!r}, but has the name of another one."
+            )
+        if has_class and len(variables) - 1 in columns[variable.column]:
+            raise InputError(
+                f"The column {variable.column!r} of the class has another variable or another name."
+            )
+        if len(columns[variable.column]) > 1 and variable.cuts is None:
+            raise InputError(
+                f"The variable {variable.name!r} has no cuts, but shares the column {variable.column!r} with another."
+            )
 
 
 def _check_variable(variable: Variable) -> None:

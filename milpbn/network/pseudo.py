@@ -104,6 +104,7 @@ class PseudoClassifier(TableClassifier):
                 item.flag("numeric"),
                 item.flag("missing_state"),
                 item.text("label_type", LABEL_TYPES) if "label_type" in item else "text",
+                None if item.missing("column") else item.text("column"),
             )
             for item in f.objects("variables")
         )

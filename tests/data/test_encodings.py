@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from fine import codes_of, fine_classifier, raw_rows
 
 from milpbn.data import read_encodings, read_samples, read_table
 from milpbn.data.dataset import UNKNOWN
-from milpbn.data.encodings import Encodings, encodings_of, unknown_values
-from milpbn.errors import InputError
+from milpbn.data.encodings import Encodings, encodings_of, missing_values, unknown_values
+from milpbn.errors import DataWarning, InputError
 
 FRAME = pd.DataFrame(
     {"size": np.arange(40) / 7, "colour": list("rgbr") * 10, "kind": ["a"] * 20 + ["b"] * 20}
@@ -80,3 +81,30 @@ def test_other_rows_are_refused():
     for other in (second.take(range(39)), second.take(range(39, -1, -1))):
         with pytest.raises(InputError, match="not of the same rows"):
             Encodings.of([first, other])
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_two_variables_code_one_column(missing, tmp_path):
+    classifier = fine_classifier(5, missing=missing)
+    frame = raw_rows(classifier, 50, 6, missing=0.2)
+    expected = codes_of(classifier, frame)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    pair = (frame.drop(columns="kind"), frame["kind"])
+    table = read_table(frame, missing="state")
+    for source in (frame, tmp_path / "t.csv", pair, frame.to_numpy(dtype=object), table):
+        data = classifier.encode(source)
+        assert (data.codes == expected).all()
+    assert "x2 (fine)" not in "".join(data.notes)
+    with pytest.warns(DataWarning, match=r"^1 of 4 columns is absent \('x2'\)"):
+        absent = classifier.encode(frame.drop(columns="x2"))
+    assert (absent.codes == codes_of(classifier, frame.drop(columns="x2"))).all()
+    counted = missing_values(absent)
+    assert counted["x2"] == 50
+    assert set(counted) <= {"x0", "colour", "x2", "x3"}
+
+
+def test_the_column_is_part_of_a_variable():
+    data = fine_classifier(1).encode(raw_rows(fine_classifier(1), 20, 2))
+    others = tuple(replace(v, column=None) for v in data.variables)
+    assert data.variables != others
+    assert data.sha256 != replace(data, variables=others).sha256

@@ -54,7 +54,7 @@ def test_rows_are_encoded_once_for_each_set_of_variables(average, frame, monkeyp
 
     assert len(average.variable_sets) == 2
     calls, real = [], api.encode_columns
-    monkeypatch.setattr(api, "encode_columns", lambda *a: calls.append(a[1]) or real(*a))
+    monkeypatch.setattr(api, "encode_columns", lambda *a, **k: calls.append(a[1]) or real(*a, **k))
     average.predict(frame)
     assert calls == list(average.variable_sets)
 

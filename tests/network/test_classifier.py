@@ -112,6 +112,7 @@ def test_parts_that_do_not_belong_together_are_refused(data, classifier):
         (Variable("x", ("a", "b"), cuts=(1.0, 2.0)), "its cuts define 3 intervals"),
         (Variable("x", ("a", "b", "c"), cuts=(2.0, 2.0)), "do not ascend"),
         (Variable("x", ("a", "b"), cuts=(float("inf"),)), "not all finite"),
+        (Variable("x", ("a", "b"), column="class"), "'class' of the class has another variable"),
     ],
 )
 def test_bad_variables_are_refused(variable, sentence):

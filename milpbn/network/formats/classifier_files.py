@@ -109,6 +109,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
                 "numeric": bool(v.numeric),
                 "missing_state": bool(v.missing_state),
                 "label_type": v.label_type,
+                **({} if v.column is None else {"column": v.column}),
             }
             for v in classifier.variables
         ],
@@ -224,8 +225,10 @@ def _variable(item: Any) -> Variable:
         cuts = tuple(float(cut) for cut in cuts)
     numeric = _get(item, "numeric", bool, where)
     missing_state = _get(item, "missing_state", bool, where)
+    column = None if item.get("column") is None else _get(item, "column", str, where)
     # Files of versions before this key have labels of text.
-    return Variable(name, tuple(states), cuts, numeric, missing_state, item.get("label_type", "text"))
+    label_type = item.get("label_type", "text")
+    return Variable(name, tuple(states), cuts, numeric, missing_state, label_type, column)
 
 
 def _table(value: list[Any], where: str) -> NDArray[np.float64]:

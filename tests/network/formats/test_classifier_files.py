@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from fine import fine_classifier, raw_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,6 +62,16 @@ def test_odd_labels_and_cuts_survive(tmp_path):
     loaded = load_classifier(tmp_path / "c.json")
     assert loaded.variables == variables
     assert np.array_equal(loaded.predict_proba(data), classifier.predict_proba(data))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_two_variables_of_one_column_survive(tmp_path, missing):
+    classifier = fine_classifier(3, missing=missing)
+    save_classifier(classifier, tmp_path / "c.json")
+    loaded = load_classifier(tmp_path / "c.json")
+    assert loaded.variables == classifier.variables
+    frame = raw_rows(classifier, 50, 1, missing=0.2)
+    assert np.array_equal(loaded.predict_proba(frame), classifier.predict_proba(frame))
 
 
 def test_the_prior_is_kept_and_files_without_one_are_of_laplace_smoothing(data, tmp_path):

@@ -1,0 +1,113 @@
+"""Random classifiers with two variables per continuous column, coarse and fine intervals, and raw rows for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable
+from milpbn.data.variables import interval_labels
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import Cpt
+from milpbn.network.parameters.normalised import normalised
+from milpbn.network.structure import Structure
+
+#: Log-weight of a fine interval outside the coarse one.
+OUTSIDE = -40.0
+
+
+def fine_classifier(
+    seed: int, n_columns: int = 4, n_classes: int = 3, coarse: int = 3, fine: int = 9, missing: bool = False
+) -> Classifier:
+    """Return a classifier of `n_columns` features: the second is nominal, the others have two variables each.
+
+    The coarse intervals and the nominal feature are a random forest given the class. With `missing`, missing values
+    of the first column have a state.
+    """
+    rng = np.random.default_rng(seed)
+    features, parents = [], []
+    for k in range(n_columns):
+        above = (int(rng.integers(k)),) if k and rng.random() < 0.8 else ()
+        parents.append(above)
+        if k == 1:
+            features.append(Variable("colour", ("red", "green", "blue")))
+            continue
+        own_state = missing and k == 0
+        cuts = np.sort(rng.normal(size=fine - 1)).round(3) + np.arange(fine - 1) * 1e-3
+        kept = np.sort(rng.permutation(fine - 1)[: coarse - 1])
+        for name, chosen, column in (
+            (f"x{k}", cuts[kept], None),
+            (f"x{k} (fine)", cuts, f"x{k}"),
+        ):
+            states = interval_labels(tuple(chosen.tolist())) + (("?",) if own_state else ())
+            features.append(
+                Variable(name, states, tuple(chosen.tolist()), missing_state=own_state, column=column)
+            )
+    coarse_places = [i for i, v in enumerate(features) if v.column is None]
+    target = len(features)
+    given, below = [], 0
+    for i, variable in enumerate(features):
+        if variable.column is None:
+            given.append((*(coarse_places[j] for j in parents[below]), target))
+            below += 1
+        else:
+            given.append((i - 1, target))
+    variables = (*features, Variable("kind", tuple(f"k{c}" for c in range(n_classes))))
+    structure = Structure(tuple(v.name for v in variables), (*map(tuple, given), ()))
+    weights = []
+    for i, above in enumerate(structure.parents):
+        table = rng.normal(size=[variables[j].n_states for j in (*above, i)])
+        if variables[i].column is not None:
+            table = np.where(contained(variables[i - 1], variables[i])[:, np.newaxis], table, OUTSIDE)
+        weights.append(Cpt(i, above, table))
+    cpts = normalised(structure, weights)
+    assert cpts is not None
+    return Classifier(variables, structure, tuple(cpts))
+
+
+def contained(coarse: Variable, fine: Variable) -> np.ndarray:
+    """Return which fine intervals lie in which coarse ones, shape (coarse states, fine states)."""
+    ends = np.array([*fine.cuts, np.inf])
+    inside = np.searchsorted(np.array(coarse.cuts), ends)
+    if fine.missing_state:
+        inside = np.append(inside, coarse.n_states - 1)
+    return inside == np.arange(coarse.n_states)[:, np.newaxis]
+
+
+def raw_rows(classifier: Classifier, n: int, seed: int, missing: float = 0.0) -> pd.DataFrame:
+    """Return rows of raw columns, also on the cuts and far outside them, with a class; some values are missing."""
+    rng = np.random.default_rng(seed)
+    frame = {}
+    for variable in classifier.variables[:-1]:
+        if variable.column is not None:
+            continue
+        if variable.cuts is None:
+            values = rng.choice(np.array(variable.states, dtype=object), n)
+        else:
+            values = rng.normal(scale=2, size=n)
+            on_cut = rng.random(n) < 0.2
+            values[on_cut] = rng.choice(variable.cuts, on_cut.sum())
+            values[0] = 1e9
+        values[rng.random(n) < missing] = None if variable.cuts is None else np.nan
+        frame[variable.name] = values
+    return pd.DataFrame(frame).assign(kind=rng.choice(np.array(classifier.classes, dtype=object), n))
+
+
+def codes_of(classifier: Classifier, frame: pd.DataFrame) -> np.ndarray:
+    """Return the codes of raw rows by another way than the package's."""
+    columns = []
+    for variable in classifier.variables:
+        name = variable.column or variable.name
+        if name not in frame:
+            columns.append(np.full(len(frame), MISSING))
+            continue
+        codes = []
+        for value in frame[name]:
+            if pd.isna(value):
+                codes.append(variable.n_states - 1 if variable.missing_state else MISSING)
+            elif variable.cuts is None:
+                codes.append(variable.states.index(value) if value in variable.states else UNKNOWN)
+            else:
+                codes.append(sum(cut < value for cut in variable.cuts))
+        columns.append(np.array(codes))
+    return np.column_stack(columns)
