@@ -114,6 +114,14 @@ def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     return tuple(f"({a}, {b}{end}" for a, b, end in zip(edges[:-1], edges[1:], closed, strict=True))
 
 
+def coarser_codes(fine: Variable, coarse: Variable) -> NDArray[np.intp]:
+    """Return the code of a coarse variable for each state of a finer one of the same column, which has all its cuts."""
+    if fine == coarse or fine.cuts is None or coarse.cuts is None:
+        return np.arange(fine.n_states)
+    codes = np.searchsorted(np.array(coarse.cuts), np.array([*fine.cuts, np.inf]))
+    return np.append(codes, coarse.n_states - 1) if fine.missing_state else codes
+
+
 def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
     """Return the state codes of a raw column, shape (M,), by the rule of `milpbn.data.labels`.
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
@@ -32,18 +32,21 @@ _BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}
 def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     """Return an ONNX model that predicts rows.
 
-    Its inputs have the names of the features and the shape (M, 1): ``tensor(double)`` for columns of numbers, with NaN
-    as the missing value, and ``tensor(string)`` for all others. Values are matched by the rule of `milpbn.data.labels`,
-    but of times, and of intervals as texts, only the label itself is known. Truth values are texts such as True and
-    FALSE, or the numbers 0 and 1 where the labels are. The outputs are ``label``, shape (M,), and ``probabilities``,
-    shape (M, C), in double precision. Of an average, the model returns the mean of the networks' probabilities. Raises
-    `InputError` if the package onnx is missing, the networks of an average read a column in different ways, or a sum
-    would be too large.
+    Its inputs have the names of the raw columns and the shape (M, 1): ``tensor(double)`` for columns of numbers, with
+    NaN as the missing value, and ``tensor(string)`` for all others. Values are matched by the rule of
+    `milpbn.data.labels`, but of times, and of intervals as texts, only the label itself is known. Truth values are
+    texts such as True and FALSE, or the numbers 0 and 1 where the labels are. The outputs are ``label``, shape (M,),
+    and ``probabilities``, shape (M, C), in double precision. Of an average, the model returns the mean of the networks'
+    probabilities. Raises `InputError` if the package onnx is missing, the networks of an average read a column in
+    different ways, or a sum would be too large.
     """
     onnx = import_extra("onnx", "formats", "An ONNX file")
     plans = plans_of(classifier)
     graph = _OnnxGraph(onnx)
-    inputs = [_input(onnx, column) for column in zip(*(s.variables[:-1] for s in plans), strict=True)]
+    features = [v for plan in plans for v in plan.variables[:-1]]
+    inputs = [
+        _input(onnx, name, [features[i] for i in places]) for name, places in by_column(features).items()
+    ]
     # One zero per row gives results of constant tables the right shape, too.
     first = graph.node("Shape", [inputs[0].name])
     rows = graph.node("Gather", [first, graph.constant(np.array([0]))], axis=0)
@@ -117,15 +120,15 @@ class _OnnxGraph:
         return total
 
 
-def _input(onnx: Any, column: Sequence[Variable]) -> Any:
-    kinds = {_is_number(variable) for variable in column}
+def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
+    kinds = {_is_number(variable) for variable in variables}
     if len(kinds) > 1:
         raise InputError(
-            f"The networks of the average read {column[0].name!r} as numbers and as text; an ONNX model has one type "
+            f"The networks of the average read {name!r} as numbers and as text; an ONNX model has one type "
             "of input per column."
         )
     kind = onnx.TensorProto.DOUBLE if kinds == {True} else onnx.TensorProto.STRING
-    return onnx.helper.make_tensor_value_info(column[0].name, kind, ["rows", 1])
+    return onnx.helper.make_tensor_value_info(name, kind, ["rows", 1])
 
 
 def _is_number(variable: Variable) -> bool:
@@ -134,7 +137,9 @@ def _is_number(variable: Variable) -> bool:
 
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
-    evidence = {i: _evidence(graph, plan.variables[i]) for i in plan.features}
+    codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
+    summed = {step.feature for step in plan.steps}
+    evidence = {i: _evidence(graph, plan.variables[i], codes[i]) for i in summed}
     # A name, or the array of a table that is still to be added in the shape of its step.
     known: list[tuple[tuple[int, ...], str | NDArray[np.float64]]] = [
         (factor.features, np.maximum(factor.table, IMPOSSIBLE)) for factor in plan.factors
@@ -150,7 +155,13 @@ def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
             "ReduceLogSumExp", [graph.sum(terms), graph.constant(np.array([axis]))], keepdims=0
         )
         known.append((step.left, result))
-    joint = graph.sum([zeros, *(_aligned(graph, *known[f], ()) for f in plan.last)])
+    of_columns = []
+    for column in plan.columns:
+        # Codes of missing values and of values without a state count from a table's end.
+        flat = graph.node("Squeeze", [codes[column.feature], graph.constant(np.array([1]))])
+        table = graph.constant(np.maximum(column.table, IMPOSSIBLE))
+        of_columns.append(graph.node("Gather", [table, flat], axis=0))
+    joint = graph.sum([zeros, *of_columns, *(_aligned(graph, *known[f], ()) for f in plan.last)])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
@@ -177,12 +188,11 @@ def _aligned_message(
     return graph.node("Unsqueeze", [name, graph.constant(np.array(absent))]) if absent else name
 
 
-def _evidence(graph: _OnnxGraph, variable: Variable) -> str:
+def _evidence(graph: _OnnxGraph, variable: Variable, code: str) -> str:
     """Return logarithms that are 0 for the states that a value allows, shape (M, states + 1).
 
     The last position is that of a value without a state.
     """
-    code = _code(graph, variable)
     positions = np.append(np.arange(variable.n_states), UNKNOWN)[None]
     allowed = graph.node("Equal", [code, graph.constant(positions)])
     if not variable.missing_state:
@@ -195,30 +205,30 @@ def _evidence(graph: _OnnxGraph, variable: Variable) -> str:
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
     """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
     missing = variable.n_states - 1 if variable.missing_state else MISSING
-    known = states_of(variable)
+    known, name = states_of(variable), variable.raw_column
     if not _is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
         spellings = list(enumerate(known.spellings(), start=1))
         bits = 2 ** np.arange(len(spellings).bit_length())
         matched = [
-            _equals(graph, variable.name, [text for k, texts in spellings if k & bit for text in texts])
+            _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
         code = _position(graph, graph.node("Concat", matched, axis=1), bits)
-        absent = _equals(graph, variable.name, sorted(MISSING_MARKERS - {*known.states}))
+        absent = _equals(graph, name, sorted(MISSING_MARKERS - {*known.states}))
     elif variable.cuts is not None:
         # The number of cuts below the value.
         cuts = graph.constant(np.array([variable.cuts]).reshape(1, -1))
-        above = graph.node("Cast", [graph.node("Greater", [variable.name, cuts])], to=graph.int64)
+        above = graph.node("Cast", [graph.node("Greater", [name, cuts])], to=graph.int64)
         code = graph.node("ReduceSum", [above, graph.constant(np.array([1]))], keepdims=1)
-        absent = graph.node("IsNaN", [variable.name])
+        absent = graph.node("IsNaN", [name])
     else:
         nothing = (np.nan, np.nan)
         low, high = (np.array([ends]) for ends in zip(*(r or nothing for r in known.ranges), strict=True))
-        at_least = graph.node("GreaterOrEqual", [variable.name, graph.constant(low)])
-        at_most = graph.node("LessOrEqual", [variable.name, graph.constant(high)])
+        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low)])
+        at_most = graph.node("LessOrEqual", [name, graph.constant(high)])
         code = _position(graph, graph.node("And", [at_least, at_most]), np.arange(1, len(known.states) + 1))
-        absent = graph.node("IsNaN", [variable.name])
+        absent = graph.node("IsNaN", [name])
     return graph.node("Where", [absent, graph.constant(np.array(missing)), code])
 
 

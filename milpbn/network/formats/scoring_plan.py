@@ -3,6 +3,9 @@
 A missing value is summed over. A format does not know which values will be missing; so it sums over every feature, one
 after the other (variable elimination): the sum over a feature that is known has one term. Each step multiplies the
 factors that contain the feature, and sums the product over its states.
+
+Families of the variables of one raw column that share no feature with other families need no sum. They are one function
+of the column's value, which is 0 where the value is missing, since their tables sum to 1.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Variable
+from milpbn.data.dataset import Variable, by_column
+from milpbn.data.variables import coarser_codes
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
-from milpbn.network.cpt import padded_table
+from milpbn.network.cpt import Cpt, padded_table
 
 #: Most entries of a factor, of a table or between two steps, for one row and class.
 MOST_ENTRIES = 10**6
@@ -33,6 +37,18 @@ class TableFactor:
     """
 
     features: tuple[int, ...]
+    table: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFactor:
+    """Logarithms of a function of one raw column and the class.
+
+    The feature is an index, that of the column's finest variable. The table, shape (states + 2, C), is
+    in nats; its last two positions are those of a missing value and of one without a state, and hold 0.
+    """
+
+    feature: int
     table: NDArray[np.float64]
 
 
@@ -53,10 +69,12 @@ class SumStep:
 class ScoringPlan:
     """The computation of the log-joint of one network.
 
-    The sum of the factors `last`, which have no features, is the log-joint; see `SumStep` for their positions.
+    The sum of the functions of columns and of the factors `last`, which have no features, is the log-joint; see
+    `SumStep` for their positions.
     """
 
     variables: tuple[Variable, ...]
+    columns: tuple[ColumnFactor, ...]
     factors: tuple[TableFactor, ...]
     steps: tuple[SumStep, ...]
     last: tuple[int, ...]
@@ -64,7 +82,8 @@ class ScoringPlan:
     @property
     def features(self) -> tuple[int, ...]:
         """The features that the posteriors depend on, in order."""
-        return tuple(sorted({i for factor in self.factors for i in factor.features}))
+        summed = {i for factor in self.factors for i in factor.features}
+        return tuple(sorted(summed | {column.feature for column in self.columns}))
 
 
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
@@ -80,7 +99,8 @@ def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringP
 
 def _plan(classifier: TableClassifier) -> ScoringPlan:
     last = len(classifier.variables) - 1
-    tables = [padded_table(cpt, last) for cpt in classifier.cpts]
+    columns, others = _column_factors(classifier.variables, classifier.cpts)
+    tables = [padded_table(cpt, last) for cpt in others]
     factors = _relevant([TableFactor(tuple(features), table) for features, table in tables])
     sizes = {i: n for factor in factors for i, n in zip(factor.features, factor.table.shape, strict=False)}
     scopes: list[frozenset[int]] = [frozenset(factor.features) for factor in factors]
@@ -103,7 +123,34 @@ def _plan(classifier: TableClassifier) -> ScoringPlan:
         open_ -= set(used)
         open_.add(len(scopes))
         scopes.append(scope - {feature})
-    return ScoringPlan(classifier.variables, tuple(factors), tuple(steps), tuple(sorted(open_)))
+    return ScoringPlan(
+        classifier.variables, tuple(columns), tuple(factors), tuple(steps), tuple(sorted(open_))
+    )
+
+
+def _column_factors(
+    variables: Sequence[Variable], cpts: Sequence[Cpt]
+) -> tuple[list[ColumnFactor], list[Cpt]]:
+    """Return the functions of single columns that depend on the class, and the tables of the other families."""
+    last = len(variables) - 1
+    found, merged = [], set()
+    for places in by_column(variables[:last]).values():
+        own = {i for i in places if set(cpts[i].parents) <= {*places, last}}
+        # A variable with a child in another family is needed there.
+        while used := {j for cpt in cpts if cpt.variable not in own for j in cpt.parents} & own:
+            own -= used
+        if not own:
+            continue
+        finest = max(places, key=lambda i: variables[i].n_states)
+        codes = {i: coarser_codes(variables[finest], variables[i]) for i in places}
+        table = np.zeros((variables[finest].n_states + 2, variables[last].n_states))
+        for i in own:
+            features, logs = padded_table(cpts[i], last)
+            table[:-2] += logs[tuple(codes[j] for j in features)]
+        merged |= own
+        if np.ptp(table, axis=1).any():
+            found.append(ColumnFactor(finest, table))
+    return found, [cpt for cpt in cpts if cpt.variable not in merged]
 
 
 def _relevant(factors: Sequence[TableFactor]) -> list[TableFactor]:

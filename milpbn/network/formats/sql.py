@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.data.dataset import UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
@@ -87,11 +87,15 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
 
 def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the steps of one network, the last of them its posteriors, as names and queries."""
-    codes = "".join(f",\n  {_code(plan.variables[i], i)} AS v{i}" for i in plan.features)
-    columns = {i: f"milpbn_samples.{_name(plan.variables[i].name)}" for i in plan.features}
+    columns = by_column([plan.variables[i] for i in plan.features])
+    codes = "".join(
+        f",\n  {_code(plan.variables[i], k)} AS v{i}"
+        for k, places in enumerate(columns.values())
+        for i in (plan.features[place] for place in places)
+    )
     cells = "".join(
-        f",\n    {column} AS x{i}, TRIM(CAST({column} AS VARCHAR), {_text(_BLANKS)}) AS t{i}"
-        for i, column in columns.items()
+        f",\n    {column} AS x{k}, TRIM(CAST({column} AS VARCHAR), {_text(_BLANKS)}) AS t{k}"
+        for k, column in enumerate(f"milpbn_samples.{_name(name)}" for name in columns)
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
@@ -118,6 +122,12 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
         yield name, _summed_out(merged, step.feature, known[-1], prefix)
     # What has no class is the same for all classes.
     ends = [_rows(known[f], prefix) for f in plan.last if known[f].with_class]
+    for k, column in enumerate(plan.columns):
+        name, code = f"{prefix}c{k}", f"v{column.feature}"
+        yield f"{name} ({code}, class, p)", _values(TableFactor((column.feature,), column.table[:-1]))
+        ends.append(
+            f"SELECT milpbn_row, class, p FROM {prefix}coded JOIN {name} ON {name}.{code} = {prefix}coded.{code}"
+        )
     yield f"{prefix}joint", _sum_of(ends, ["class"])
     floor = f"CASE WHEN p < {FLOOR} THEN {FLOOR} ELSE p END"
     below = f"{floor} - MAX({floor}) OVER (PARTITION BY milpbn_row)"
@@ -199,15 +209,15 @@ def _united(queries: Sequence[str]) -> str:
     return "(\n  " + "\n  UNION ALL ".join(queries) + "\n) AS parts"
 
 
-def _code(variable: Variable, i: int) -> str:
-    """Return the expression of the code of the value ``x{i}`` with the text ``t{i}``; see `milpbn.data.labels`."""
+def _code(variable: Variable, k: int) -> str:
+    """Return the expression of the code of the value ``x{k}`` with the text ``t{k}``; see `milpbn.data.labels`."""
     missing = variable.n_states - 1 if variable.missing_state else "NULL"
     known = states_of(variable)
     markers = ", ".join(map(_text, sorted(MISSING_MARKERS - {*known.states})))
-    cases = [f"WHEN x{i} IS NULL OR t{i} IN ({markers}) THEN {missing}"]
+    cases = [f"WHEN x{k} IS NULL OR t{k} IN ({markers}) THEN {missing}"]
     for code, texts in enumerate(known.spellings()):
-        cases.append(f"WHEN t{i} IN ({', '.join(map(_text, texts))}) THEN {code}")
-    number = f"CAST(x{i} AS DOUBLE PRECISION)"
+        cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
+    number = f"CAST(x{k} AS DOUBLE PRECISION)"
     numbers, other = [], UNKNOWN
     if variable.cuts is not None:
         numbers = [(f"{number} <= {_number(cut)}", code) for code, cut in enumerate(variable.cuts)]
@@ -217,7 +227,7 @@ def _code(variable: Variable, i: int) -> str:
     if numbers or other != UNKNOWN:
         whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in numbers)
         chosen = f"CASE{whens} ELSE {other} END" if whens else str(other)
-        cases.append(f"WHEN TRIM(t{i}, '+-.0123456789eE') = '' THEN {chosen}")
+        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN {chosen}")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
 
 

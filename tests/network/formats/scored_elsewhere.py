@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+from fine import fine_classifier, raw_rows
 
 from milpbn.data import read_table
 from milpbn.data.dataset import Dataset
@@ -90,6 +91,17 @@ def check_networks(
         clear = best[:, -1] - best[:, -2] > 1e-9
         assert (labels == classifier.predict(frame))[clear].all()
         assert set(labels) <= set(classifier.classes)
+
+
+def check_fine(shares: Callable[[Classifier, pd.DataFrame], np.ndarray]) -> None:
+    """Check probabilities of classifiers with two variables per column, and an average of two of them."""
+    for seed in range(4):
+        one, other = (fine_classifier(k, missing=seed == 3) for k in (seed, seed + 20))
+        for classifier in (one, AveragedClassifier((one, other))):
+            frame = raw_rows(one, 60, seed, missing=0.2 * (seed > 0))
+            frame.loc[3:5, "colour"] = "new"
+            found = shares(classifier, frame.drop(columns="kind"))
+            np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-12)
 
 
 def check_cuts(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:

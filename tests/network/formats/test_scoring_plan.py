@@ -12,12 +12,13 @@ from milpbn.network.formats import scoring_plan
 from milpbn.network.formats.scoring_plan import plans_of
 
 
-def test_every_factor_is_used_once_and_every_feature_summed_once():
+def test_every_factor_is_used_once_and_every_feature_once():
     for classifier in networks().values():
         for found in plans_of(classifier):
             used = [f for step in found.steps for f in step.factors] + list(found.last)
             assert sorted(used) == list(range(len(found.factors) + len(found.steps)))
-            assert sorted(step.feature for step in found.steps) == list(found.features)
+            features = [step.feature for step in found.steps] + [column.feature for column in found.columns]
+            assert sorted(features) == list(found.features)
 
 
 def test_families_that_no_posterior_depends_on_are_left_out(make_data):

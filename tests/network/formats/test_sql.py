@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import TARGET, check_cuts, check_networks, expected, networks, new_rows, rows
+from fine import fine_classifier
+from scored_elsewhere import (
+    TARGET,
+    check_cuts,
+    check_fine,
+    check_networks,
+    expected,
+    networks,
+    new_rows,
+    rows,
+)
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
@@ -40,6 +51,17 @@ def test_a_value_at_a_cut_belongs_to_the_interval_below():
     check_cuts(scored)
 
 
+def test_two_variables_of_a_column_are_one_column_of_the_table():
+    check_fine(lambda model, frame: queried(model, frame)[[f"P({c})" for c in model.classes]].to_numpy())
+
+
+def test_only_states_that_occur_together_are_written():
+    classifier = fine_classifier(0, n_columns=4, n_classes=2, coarse=8, fine=64)
+    numbers = len(re.findall(r"E-?\d+\)", classifier_to_sql(classifier)))
+    entries = sum(cpt.table.size for cpt in classifier.cpts)
+    assert numbers < 3 * 64 * 2 + 3 * 9 * 9 * 2 + 8 < entries / 2
+
+
 def test_many_features_and_messages_fit_into_the_limits_of_sqlite(monkeypatch):
     """SQLite joins 64 tables at most; most features have the first one as a parent."""
     monkeypatch.setattr(sql, "_MOST_PARTS", 20)
@@ -65,7 +87,10 @@ def test_text_is_trimmed_and_names_of_tables_are_quoted():
 
 def test_nul_is_refused():
     data = Dataset(
-        "nul", (Variable("a\0b", ("x",)), Variable("c", ("u", "v"))), np.zeros((2, 2), np.int32), np.ones(2)
+        "nul",
+        (Variable("a\0b", ("x", "y")), Variable("c", ("u", "v"))),
+        np.eye(2, dtype=np.int32),
+        np.ones(2),
     )
     classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
     with pytest.raises(InputError, match="NUL"):
