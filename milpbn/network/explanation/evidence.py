@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Variable
+from milpbn.data.dataset import Variable, by_column
+from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
+from milpbn.network.explanation.columns import Pair, curve, pairs_of, shared_columns
 from milpbn.network.explanation.terms import log_ratio
 from milpbn.network.explanation.wording import base_rate_of, factor, joined, more, nats, shown_states
 from milpbn.util.jsonable import json_safe
 
-#: Number of classes that a line shows, the favoured ones first.
-_CLASSES = 5
+#: Number of classes that a line shows, the favoured ones first, and of intervals of a curve.
+_CLASSES, _PIECES = 5, 10
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyTable:
     """The log-probabilities of a family with the class, as evidence for the classes.
 
+    In a network with two variables of one column, it is a curve, what a column says by itself, or a map, what two
+    columns say only together (`milpbn.network.explanation.columns`).
+
     Attributes
     ----------
     variable : str
-        The family's variable; for the class variable the table holds the classes' own probabilities.
+        The family's variable, or the column; for the class variable the table holds the classes' own probabilities.
     states : tuple of str
         Its states, in the words of `shown_states`; empty for the class variable.
     parents : tuple of str
@@ -38,6 +44,10 @@ class FamilyTable:
         Class labels.
     log_probabilities : float64 array, shape (states of each parent..., states of the variable, C)
         log P(variable | parents, class), or log P(class | parents) without the axis of states; in nats.
+    cuts : tuple of float or None
+        Cut points between the states of a curve, if they are intervals.
+    form : {'family', 'curve', 'map'}
+        What the table is.
     """
 
     variable: str
@@ -46,6 +56,8 @@ class FamilyTable:
     parent_states: tuple[tuple[str, ...], ...]
     classes: tuple[str, ...]
     log_probabilities: NDArray[np.float64]
+    cuts: tuple[float, ...] | None = None
+    form: Literal["family", "curve", "map"] = "family"
 
     @property
     def evidence(self) -> NDArray[np.float64]:
@@ -107,10 +119,54 @@ def favours(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
 
 
 def family_tables(variables: tuple[Variable, ...], cpts: Sequence[Cpt]) -> tuple[FamilyTable, ...]:
-    """Return the tables of all families with the class: the class variable's own first, then the features in order."""
+    """Return the tables of all families with the class: the class variable's own first, then the features in order.
+
+    Columns that several variables code have curves, and all columns have some then, with maps of pairs.
+    """
     last = len(variables) - 1
-    order = sorted(range(last + 1), key=lambda i: (i != last, i))
-    return tuple(_table(variables, cpts[i]) for i in order if last in (i, *cpts[i].parents))
+    pairs = pairs_of(variables, cpts)
+    shared = [i for places in shared_columns(variables) for i in places]
+    whole = {i for i in range(last + 1) if last in (i, *cpts[i].parents)}
+    curves: list[FamilyTable] = []
+    if shared:
+        columns = by_column(variables[:last])
+        names = {i: name for name, places in columns.items() for i in places}
+        whole -= {pair.child for pair in pairs}
+        whole -= {
+            i
+            for i in whole
+            if i != last and all(names.get(j) == names[i] for j in cpts[i].parents if j != last)
+        }
+        curves = [_curve(variables, cpts, pairs, name, places) for name, places in columns.items()]
+        curves = [each for each in curves if np.ptp(each.log_probabilities, axis=-1).any()]
+        curves += [_map(variables, pair) for pair in pairs]
+    order = sorted(whole, key=lambda i: (i != last, i))
+    return (*(_table(variables, cpts[i]) for i in order), *curves)
+
+
+def _curve(
+    variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
+    pairs: Sequence[Pair],
+    name: str,
+    places: Sequence[int],
+) -> FamilyTable:
+    finest, logs = curve(variables, cpts, pairs, places)
+    states, classes = shown_states(variables[finest]), variables[-1].states
+    return FamilyTable(name, states, (), (), classes, logs, variables[finest].cuts, "curve")
+
+
+def _map(variables: tuple[Variable, ...], pair: Pair) -> FamilyTable:
+    child, parent = variables[pair.child], variables[pair.parent]
+    return FamilyTable(
+        child.raw_column,
+        shown_states(child),
+        (parent.raw_column,),
+        (shown_states(parent),),
+        variables[-1].states,
+        pair.together,
+        form="map",
+    )
 
 
 def _table(variables: tuple[Variable, ...], cpt: Cpt) -> FamilyTable:
@@ -120,9 +176,9 @@ def _table(variables: tuple[Variable, ...], cpt: Cpt) -> FamilyTable:
     with np.errstate(divide="ignore"):
         logs = np.moveaxis(np.log(cpt.table), axes.index(last), -1)
     return FamilyTable(
-        variable=variables[cpt.variable].name,
+        variable=variables[cpt.variable].raw_column,
         states=() if cpt.variable == last else shown_states(variables[cpt.variable]),
-        parents=tuple(variables[j].name for j in parents),
+        parents=tuple(variables[j].raw_column for j in parents),
         parent_states=tuple(shown_states(variables[j]) for j in parents),
         classes=variables[last].states,
         log_probabilities=logs,
@@ -164,15 +220,43 @@ def _legend(classes: Sequence[str]) -> str:
 
 def _of_table(table: FamilyTable, shown: int) -> list[str]:
     """Return the lines of a table: with two classes one per state of the parents, else one per cell."""
+    table, left = _shortened(table)
     lines = _of_two_classes(table, shown) if len(table.classes) == 2 else _of_many_classes(table)
-    name = table.variable if table.states else base_rate_of(table.variable)
+    name = f"{table.variable}{left}" if table.states else base_rate_of(table.variable)
     if not table.parents and len(lines) == 1:
         return [f"{name}: {lines[0]}"]
-    given = f"{table.variable} given {', '.join(table.parents)}" if table.parents else table.variable
+    given = f"{table.variable} given {', '.join(table.parents)}" if table.parents else name
+    if table.form == "map":
+        given = f"{table.variable} and {table.parents[0]}, what both together add"
     if not table.states:
         above = f"parent{'s' if len(table.parents) > 1 else ''} of {table.variable}"
         given = f"{' and '.join(table.parents)} ({above})"
     return [f"{given}:", *(f"  {line}" for line in [*lines[:shown], *more(len(lines) - shown, "line")])]
+
+
+def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
+    """Return a curve with adjacent intervals of similar numbers joined to `_PIECES`, and words that say so.
+
+    Ward's criterion chooses the intervals to join: the sum of squared differences from the means grows least.
+    """
+    if table.form != "curve" or table.cuts is None or len(table.cuts) < _PIECES:
+        return table, ""
+    n, logs = len(table.cuts) + 1, table.log_probabilities
+    centred = logs - logs.mean(axis=-1, keepdims=True)
+    pieces = [(k, k + 1) for k in range(n)]
+
+    def spread(start: int, end: int) -> float:
+        return float(((centred[start:end] - centred[start:end].mean(axis=0)) ** 2).sum())
+
+    while len(pieces) > _PIECES:
+        costs = [spread(a[0], b[1]) - spread(*a) - spread(*b) for a, b in pairwise(pieces)]
+        k = int(np.argmin(costs))
+        pieces[k : k + 2] = [(pieces[k][0], pieces[k + 1][1])]
+    means = [centred[start:end].mean(axis=0) for start, end in pieces]
+    cuts = [table.cuts[start - 1] for start, _ in pieces[1:]]
+    states = (*interval_labels(cuts), *table.states[n:])
+    shorter = replace(table, states=states, log_probabilities=np.array([*means, *centred[n:]]), cuts=None)
+    return shorter, f" (means over {n} intervals)"
 
 
 def _of_two_classes(table: FamilyTable, shown: int) -> list[str]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
+from milpbn.network.explanation.columns import Pair, known_pairs, pairs_of, shared_columns, taken_apart
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import (
     bar,
@@ -36,11 +37,14 @@ _BAR = 20
 class Contribution:
     """What one family adds to the log-odds of a prediction, or several families that missing values join.
 
+    In a network with two variables of one column, it is what a column adds, or two columns together
+    (`milpbn.network.explanation.columns`).
+
     Attributes
     ----------
     variables : tuple of str
-        The family's variable; for the family of the class variable, its parents, and for the base rate of the classes
-        the class variable. If a missing value is summed over, the families that it is in make one term.
+        The column of the family's variable; for the family of the class variable, its parents, and for the base rate of
+        the classes the class variable. If a missing value is summed over, the families that it is in make one term.
     values : tuple of str
         Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
         base rate.
@@ -235,9 +239,10 @@ def explain_rows(
     check_classes(classes, label, against)
     found: dict[int, LocalExplanation] = {}
     base = base_rates(data.names, cpts, len(classes))
-    for part in terms(data.codes, data.names, cpts, len(classes)):
-        apart = with_base_rate(part, base, cpts[-1].parents)
-        found.update(_explain(apart, variables, cpts, data, label, against))
+    pairs = pairs_of(variables, cpts)
+    for part in terms(data.codes, data.names, cpts, len(classes), shared_columns(variables)):
+        apart = taken_apart(with_base_rate(part, base, cpts[-1].parents), pairs, data.codes)
+        found.update(_explain(apart, variables, cpts, pairs, data, label, against))
     return tuple(found[m] for m in range(data.n_samples))
 
 
@@ -263,6 +268,7 @@ def _explain(
     part: Terms,
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
+    pairs: Sequence[Pair],
     data: Dataset,
     label: str | None,
     against: str | None,
@@ -275,9 +281,10 @@ def _explain(
         own, other = pair(log_joint[k], *chosen)
         codes, by_group = data.codes[m], part.log_probabilities[k]
         ratios = log_ratio(by_group[:, own], by_group[:, other])
+        apart = known_pairs(pairs, codes)
         contributions = tuple(
             Contribution(
-                *_named(group, variables, cpts, codes),
+                *_named(group, variables, cpts, apart, codes),
                 tuple(by_group[g].tolist()),
                 float(ratios[g]),
             )
@@ -305,22 +312,37 @@ def _named(
     group: Sequence[int],
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
+    apart: Mapping[int, int],
     codes: NDArray[np.int32],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return names, states, and the parents with their states of the families of a term."""
+    """Return columns, states, and the parents with their states of the families of a term.
+
+    The terms of the children in `apart` do not depend on their parents there, since such a pair is a term, too.
+    """
     last = len(variables) - 1
     if not group:
         return (variables[last].name,), ("",), ()
     # The parents of the class are what its family tells of.
     own = sorted({*group, *(cpts[last].parents if last in group else ())} - {last})
-    above = sorted({j for i in group for j in cpts[i].parents} - {last, *own})
+    above = sorted({j for i in group for j in cpts[i].parents if apart.get(i) != j} - {last, *own})
+    if tuple(group) in apart.items():
+        above = []
     if last in group and all(codes[i] == MISSING for i in own):
         own, above = sorted([*own, *above]), []  # what is known of the parents comes from these
-    return (
-        tuple(variables[i].name for i in own),
-        tuple(state_of(variables[i], codes[i]) for i in own),
-        tuple((variables[j].name, state_of(variables[j], codes[j])) for j in above),
-    )
+    names, values = zip(*_states(own, variables, codes), strict=True)
+    return names, values, tuple(_states(above, variables, codes))
+
+
+def _states(
+    places: Sequence[int], variables: tuple[Variable, ...], codes: NDArray[np.int32]
+) -> list[tuple[str, str]]:
+    """Return the columns of some variables with their states, those of the finest variable that has a value."""
+    found = []
+    for name, positions in by_column([variables[i] for i in places]).items():
+        of_column = [places[k] for k in positions]
+        i = max(of_column, key=lambda i: (codes[i] != MISSING, variables[i].n_states))
+        found.append((name, state_of(variables[i], codes[i])))
+    return found
 
 
 def state_of(variable: Variable, code: int) -> str:

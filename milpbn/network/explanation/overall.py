@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, Dataset, Variable
+from milpbn.data.dataset import MISSING, Dataset, Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
+from milpbn.network.explanation.columns import Pair, pairs_of, shared_columns, taken_apart
 from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import base_rate_of, more, nats, of_members
@@ -19,7 +20,7 @@ from milpbn.network.margins import checked_gamma, log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
 
 #: Whose contribution an importance is about.
-Part = Literal["feature", "class parents", "base rate"]
+Part = Literal["feature", "pair", "class parents", "base rate"]
 
 #: Number of bars of the histogram of margins.
 BINS = 20
@@ -30,16 +31,18 @@ class FamilyImportance:
     """How much a family moves the predictions on some data, or the base rate of the classes.
 
     What families contribute together, since a missing value is summed over, counts in equal parts for those whose
-    variable is known.
+    variable is known. In a network with two variables of one column, it is a column, or a pair of columns
+    (`milpbn.network.explanation.columns`).
 
     Attributes
     ----------
     variable : str
-        The family's variable. For the family of a class with parents the names of these, joined by ``and``; for the
-        base rate the class variable.
+        The column of the family's variable. For the family of a class with parents the names of these, joined by
+        ``and``; for the base rate the class variable.
     given : tuple of str
-        Other parents of the family's variable, without the class. What the family contributes is theirs as well.
-    part : {'feature', 'class parents', 'base rate'}
+        Other parents of the family's variable, without the class. What the family contributes is theirs as well. Of a
+        pair the other column.
+    part : {'feature', 'pair', 'class parents', 'base rate'}
         Whose family this is. A class with parents contributes log P(class | parents) - log P(class).
     mean_absolute : float
         Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
@@ -59,6 +62,8 @@ class FamilyImportance:
         """What is shown, such as ``a``, ``b given a``, or what the base rate is called."""
         if self.part == "base rate":
             return base_rate_of(self.variable)
+        if self.part == "pair":
+            return f"{self.variable} and {self.given[0]}"
         return f"{self.variable} given {', '.join(self.given)}" if self.given else self.variable
 
 
@@ -232,7 +237,7 @@ def explain_tables(
     last = len(variables) - 1
     tables = family_tables(variables, cpts)
     used = {name for table in tables for name in (table.variable, *table.parents)}
-    unused = tuple(v.name for v in variables[:-1] if v.name not in used)
+    unused = tuple(name for name in by_column(variables[:-1]) if name not in used)
     target, classes = variables[-1].name, variables[-1].states
     base = base_rates([v.name for v in variables], cpts, len(classes))
     if data is None:
@@ -241,61 +246,92 @@ def explain_tables(
         raise InputError(
             f"The data {data.name!r} have no row with a positive weight; there is nothing to explain."
         )
-    # The last number is the base rate's, the one before it that of the parents of the class.
-    absolute, margin = np.zeros(len(variables) + 1), np.zeros(len(variables) + 1)
+    pairs = pairs_of(variables, cpts)
+    sums = _Sums.of(variables, pairs)
     joint = np.empty((data.n_samples, len(classes)))
-    for part in terms(data.codes, data.names, cpts, len(classes)):
+    for part in terms(data.codes, data.names, cpts, len(classes), shared_columns(variables)):
         joint[part.rows] = part.log_probabilities.sum(axis=1)
-        apart = with_base_rate(part, base, cpts[last].parents)
-        _add_contributions(apart, joint[part.rows], data, absolute, margin)
-    importances = _importances(absolute, margin, variables, cpts, data)
+        apart = taken_apart(with_base_rate(part, base, cpts[last].parents), pairs, data.codes)
+        _add_contributions(apart, joint[part.rows], data, sums)
+    importances = _importances(sums, variables, cpts, pairs, data)
     return GlobalExplanation(
         target, classes, base, tables, unused, importances, _margins(joint, classes, data, gamma)
     )
 
 
-def _add_contributions(
-    part: Terms,
-    joint: NDArray[np.float64],
-    data: Dataset,
-    absolute: NDArray[np.float64],
-    margin: NDArray[np.float64],
-) -> None:
-    """Add the weighted contributions of some samples to the sums by family: see `FamilyImportance`."""
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Weighted sums of contributions, absolute ones and those to margins: see `FamilyImportance`.
+
+    Their positions are those of `places`: the first variable of each column, the class for its parents, the number of
+    variables for the base rate, and behind it the pairs.
+    """
+
+    places: tuple[int, ...]
+    pairs: Mapping[tuple[int, ...], int]
+    absolute: NDArray[np.float64]
+    margin: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable], pairs: Sequence[Pair]) -> _Sums:
+        n = len(variables)
+        first = {i: places[0] for places in by_column(variables).values() for i in places}
+        numbered = {(pair.child, pair.parent): n + 1 + k for k, pair in enumerate(pairs)}
+        size = n + 1 + len(pairs)
+        return cls(tuple(first[i] for i in range(n)), numbered, np.zeros(size), np.zeros(size))
+
+    def positions(self, group: tuple[int, ...], codes: NDArray[np.int32]) -> list[int]:
+        """Return where a term of a sample counts, in equal parts."""
+        if not group:
+            return [len(self.places)]
+        known = [i for i in group if codes[i] != MISSING]
+        if group in self.pairs and len(known) == len(group):
+            return [self.pairs[group]]
+        return list(dict.fromkeys(self.places[i] for i in known))
+
+
+def _add_contributions(part: Terms, joint: NDArray[np.float64], data: Dataset, sums: _Sums) -> None:
+    """Add the weighted contributions of some samples to the sums."""
     weights, y = data.weights[part.rows], data.y[part.rows]
     best, second = np.argsort(-joint, axis=1, kind="stable")[:, :2].T
     predicted = _sums_of_terms(np.abs(_ratios(part, best, second)), weights)
     known = y >= 0
     true = _sums_of_terms(_ratios(part, y, np.where(best == y, second, best))[known], weights[known])
     for g, group in enumerate(part.groups):
-        seen = [i for i in group if data.codes[part.rows[0], i] != MISSING] if group else [-1]
-        absolute[seen] += predicted[g] / max(1, len(seen))
-        margin[seen] += true[g] / max(1, len(seen))
+        seen = sums.positions(group, data.codes[part.rows[0]])
+        sums.absolute[seen] += predicted[g] / max(1, len(seen))
+        sums.margin[seen] += true[g] / max(1, len(seen))
 
 
 def _importances(
-    absolute: NDArray[np.float64],
-    margin: NDArray[np.float64],
+    sums: _Sums,
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
+    pairs: Sequence[Pair],
     data: Dataset,
 ) -> tuple[FamilyImportance, ...]:
     total, labelled = data.weights.sum(), data.weights[data.y >= 0].sum()
-    last, names = len(variables) - 1, [v.name for v in variables]
+    last, names = len(variables) - 1, [v.raw_column for v in variables]
 
     def found(i: int, variable: str, given: tuple[str, ...], part: Part) -> FamilyImportance:
-        mean = float(margin[i] / labelled) if labelled > 0 else None
-        return FamilyImportance(variable, given, part, float(absolute[i] / total), mean)
+        mean = float(sums.margin[i] / labelled) if labelled > 0 else None
+        return FamilyImportance(variable, given, part, float(sums.absolute[i] / total), mean)
 
-    features = [
-        found(i, names[i], tuple(names[j] for j in cpt.parents if j != last), "feature")
-        for i, cpt in enumerate(cpts)
-        if last in cpt.parents
-    ]
-    if above := cpts[last].parents:
-        features.append(found(last, " and ".join(names[j] for j in above), (), "class parents"))
+    apart = {pair.child: pair.parent for pair in pairs}
+    features = []
+    for name, places in by_column(variables[:last]).items():
+        if any(last in cpts[i].parents for i in places):
+            above = sorted(
+                {j for i in places for j in cpts[i].parents if apart.get(i) != j} - {last, *places}
+            )
+            features.append(found(places[0], name, tuple(names[j] for j in above), "feature"))
+    for pair in pairs:
+        at = sums.pairs[pair.child, pair.parent]
+        features.append(found(at, names[pair.child], (names[pair.parent],), "pair"))
+    if of_class := cpts[last].parents:
+        features.append(found(last, " and ".join(names[j] for j in of_class), (), "class parents"))
     features.sort(key=lambda importance: -importance.mean_absolute)
-    return (*features, found(-1, names[last], (), "base rate"))
+    return (*features, found(last + 1, names[last], (), "base rate"))
 
 
 def _sums_of_terms(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:

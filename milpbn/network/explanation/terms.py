@@ -39,23 +39,31 @@ class Terms:
 
 
 def terms(
-    codes: NDArray[np.int32], names: Sequence[str], cpts: Sequence[Cpt], n_classes: int
+    codes: NDArray[np.int32],
+    names: Sequence[str],
+    cpts: Sequence[Cpt],
+    n_classes: int,
+    columns: Sequence[Sequence[int]] = (),
 ) -> Iterator[Terms]:
     """Yield the terms of all samples: the logarithms of the factors of (1) of Peharz and Pernkopf (2012).
 
     The sum over the states of a missing feature joins its family and those of its children in one term. A missing
     feature without known descendants has a term of its own, which is 0. Codes, shape (M, V), have the effect that
     `log_joint_of_rows` describes. There is one table per variable, in order; the graph of their parents may have
-    cycles.
+    cycles. The families of variables that code one column, given in `columns`, are one term.
     """
     step = max(1, _NUMBERS // (len(cpts) * n_classes))
     for start in range(0, len(codes), step):
-        for part in _of_block(codes[start : start + step], names, cpts, n_classes):
+        for part in _of_block(codes[start : start + step], names, cpts, n_classes, columns):
             yield replace(part, rows=part.rows + start)
 
 
 def _of_block(
-    codes: NDArray[np.int32], names: Sequence[str], cpts: Sequence[Cpt], n_classes: int
+    codes: NDArray[np.int32],
+    names: Sequence[str],
+    cpts: Sequence[Cpt],
+    n_classes: int,
+    columns: Sequence[Sequence[int]],
 ) -> Iterator[Terms]:
     """Yield the terms of some samples, those with the same missing values together."""
     hidden = codes == MISSING
@@ -68,15 +76,15 @@ def _of_block(
         rows = np.flatnonzero(of_row.ravel() == k)
         absent = set(np.flatnonzero(pattern).tolist())
         unused = _without_known_descendants(cpts, absent)
-        groups = _joined([cpt for cpt in cpts if cpt.variable not in unused], absent, len(cpts))
-        logs = np.empty((len(rows), len(groups), n_classes))
+        groups = _joined([cpt for cpt in cpts if cpt.variable not in unused], absent, len(cpts), columns)
+        logs = np.zeros((len(rows), len(groups), n_classes))
         for g, group in enumerate(groups):
-            if group[0] in unused:
-                logs[:, g] = 0.0
-            elif absent.isdisjoint(group):
-                logs[:, g] = by_family[rows, group[0]]
-            else:
-                logs[:, g] = log_joint_of_rows(codes[rows], names, [cpts[i] for i in group], n_classes)
+            used = [i for i in group if i not in unused]
+            if absent.isdisjoint(group):
+                for i in used:
+                    logs[:, g] += by_family[rows, i]
+            elif used:
+                logs[:, g] = log_joint_of_rows(codes[rows], names, [cpts[i] for i in used], n_classes)
         yield Terms(rows, groups, logs)
 
 
@@ -92,9 +100,15 @@ def _without_known_descendants(cpts: Sequence[Cpt], hidden: set[int]) -> set[int
         unused -= needed
 
 
-def _joined(cpts: Sequence[Cpt], hidden: set[int], n_variables: int) -> tuple[tuple[int, ...], ...]:
-    """Return all variables in groups: together if their families share hidden variables, directly or through others."""
+def _joined(
+    cpts: Sequence[Cpt], hidden: set[int], n_variables: int, columns: Sequence[Sequence[int]]
+) -> tuple[tuple[int, ...], ...]:
+    """Return all variables in groups: together if their families share hidden variables, directly or through others.
+
+    So are the variables of one column.
+    """
     shared = [(cpt.variable, j) for cpt in cpts for j in (cpt.variable, *cpt.parents) if j in hidden]
+    shared += [(places[0], i) for places in columns for i in places]
     one, other = np.array(shared, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(one)), (one, other)), shape=(n_variables, n_variables))
     _, label = connected_components(graph, directed=False)

@@ -1,0 +1,105 @@
+"""Networks with two variables of one column: curves and maps whose sums are the log-odds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from fine import fine_classifier, raw_rows
+
+from milpbn.network import Classifier
+from milpbn.network.explanation.local import NOT_OBSERVED
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_contributions_of_columns_and_pairs_add_up(seed, missing):
+    classifier = fine_classifier(seed, missing=seed == 2)
+    frame = raw_rows(classifier, 60, seed, missing)
+    frame.loc[2, "colour"] = "new"
+    logs, joint = classifier.predict_log_posterior(frame), classifier.predict_log_joint(frame)
+    names = {"x0", "colour", "x2", "x3", "kind"}
+    for found in classifier.explain_local(frame):
+        own, other = (classifier.classes.index(name) for name in (found.label, found.against))
+        row = logs[found.sample]
+        assert sum(c.log_odds for c in found.contributions) == pytest.approx(row[own] - row[other], abs=1e-9)
+        parts = np.sum([c.log_probabilities for c in found.contributions], axis=0)
+        np.testing.assert_allclose(parts, joint[found.sample], rtol=0, atol=1e-9)
+        assert {name for c in found.contributions for name in c.variables} <= names
+
+
+def test_tables_are_curves_and_maps_that_hold_what_predictions_use():
+    classifier = fine_classifier(3, n_columns=5, coarse=4, fine=12)
+    frame = raw_rows(classifier, 80, 1)
+    prior, *tables = classifier.explain_global().tables
+    codes = classifier.encode(frame)
+    finest = {"colour": "colour", **{f"x{k}": f"x{k} (fine)" for k in (0, 2, 3, 4)}}
+    total = np.repeat(prior.log_probabilities[np.newaxis], len(frame), axis=0)
+    for table in tables:
+        names = [finest[table.variable]] if table.form == "curve" else [table.parents[0], table.variable]
+        total += table.log_probabilities[tuple(codes.codes[:, codes.names.index(n)] for n in names)]
+    np.testing.assert_allclose(total, classifier.predict_log_joint(frame), rtol=0, atol=1e-9)
+    forms = [table.form for table in tables]
+    assert forms == ["curve"] * 5 + ["map"] * forms.count("map")
+    assert forms.count("map") >= 2
+    for table in tables:
+        if table.form == "map":
+            for axis in (0, 1):
+                assert np.abs(table.log_probabilities.mean(axis=axis)).max() < 1e-12
+        elif table.variable != "colour":
+            assert len(table.states) == len(table.cuts) + 1 == 12
+
+
+def test_importances_of_columns_and_pairs_add_up_to_the_margin():
+    classifier = fine_classifier(3)
+    frame = raw_rows(classifier, 70, 2, missing=0.2)
+    found = classifier.explain_global(frame)
+    mean = np.average(found.margins.log_margins, weights=found.margins.weights)
+    assert sum(each.mean_margin for each in found.importances) == pytest.approx(mean, abs=1e-9)
+    names = [each.name for each in found.importances]
+    assert sorted(names[:-1]) == sorted(
+        [
+            *("x0", "colour", "x2", "x3"),
+            *(f"{t.variable} and {t.parents[0]}" for t in found.tables if t.form == "map"),
+        ]
+    )
+    assert found.unused == ()
+
+
+def test_words():
+    classifier = fine_classifier(0, n_classes=2, coarse=4, fine=30)
+    text = str(classifier.explain_global())
+    assert "x0 (means over 30 intervals): (-inf, " in text
+    assert "(fine)" not in text
+    pairs = [(t.variable, t.parents[0]) for t in classifier.explain_global().tables if t.form == "map"]
+    assert pairs
+    assert all(f"{one} and {other}, what both together add:" in text for one, other in pairs)
+    assert "x0 (means over 30 intervals):\n  (-inf, " in str(fine_classifier(0, fine=30).explain_global())
+    frame = raw_rows(classifier, 2, 1).assign(x0=[np.nan, 0.1])
+    first, second = classifier.explain_local(frame)
+    assert any(c.condition.endswith("summed over x0") for c in first.contributions)
+    at = classifier.encode(frame).codes[1, 1]
+    label = classifier.variables[1].states[at]
+    assert f"x0 = {label}" in [c.condition for c in second.contributions]
+    absent = frame.assign(colour=None, x0=np.nan, x3=np.nan)
+    assert f"x3 {NOT_OBSERVED}" in str(
+        [c.condition for c in classifier.explain_local(absent)[0].contributions]
+    )
+
+
+def test_a_table_with_a_probability_of_0_is_left_whole():
+    classifier = fine_classifier(0, n_classes=2)
+    k = next(i for i, cpt in enumerate(classifier.cpts) if classifier.variables[i].name == "colour")
+    table = classifier.cpts[k].table.copy()
+    table[0, 0] = [0.0, 0.5, 0.5]
+    cpts = tuple(replace(cpt, table=table) if i == k else cpt for i, cpt in enumerate(classifier.cpts))
+    changed = Classifier(classifier.variables, classifier.structure, cpts)
+    found = {(t.variable, t.form) for t in changed.explain_global().tables}
+    assert ("colour", "family") in found
+    frame = raw_rows(changed, 30, 2)
+    joint = changed.predict_log_joint(frame)
+    for each in changed.explain_local(frame):
+        assert np.sum([c.log_probabilities for c in each.contributions], axis=0) == pytest.approx(
+            joint[each.sample]
+        )
