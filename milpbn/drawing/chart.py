@@ -38,13 +38,14 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 @dataclass(frozen=True)
 class Scale:
-    """Maps values to pixels, linearly or by logarithms."""
+    """Maps values to pixels, linearly or by logarithms; with texts, the positions 0, 1, ... are marked by them."""
 
     low: float
     high: float
     start: float
     end: float
     log: bool = False
+    texts: tuple[str, ...] = ()
 
     def __call__(self, value: float) -> float:
         """Return the pixel of a value; values beyond the limits are moved to them."""
@@ -74,7 +75,7 @@ class Frame:
 def frame(
     width: float,
     height: float,
-    x: tuple[float, float],
+    x: tuple[float, float] | list[str],
     y: tuple[float, float],
     *,
     title: str = "",
@@ -87,7 +88,8 @@ def frame(
     Parameters
     ----------
     x, y : (float, float)
-        Limits of the axes; those of a logarithmic axis must be positive.
+        Limits of the axes; those of a logarithmic axis must be positive. For the x axis also texts of the positions
+        0, 1, ... to the last, of which as many are shown as fit.
     labels : (str, str)
         Names of the axes.
     notes : sequence of (role, str)
@@ -107,7 +109,8 @@ def frame(
     bottom = height - (46.0 if labels[0] else 30.0)
     texts = {value: f"{value:g}" for value in ticks(*y)}
     left = 22.0 + max((text_width(text, SMALL) for text in texts.values()), default=0.0)
-    scale_x, scale_y = Scale(*x, left, width - 18.0, log_x), Scale(*y, bottom, top + 4.0)
+    ends, named = ((0.0, len(x) - 1.0), tuple(x)) if isinstance(x, list) else (x, ())
+    scale_x, scale_y = Scale(*ends, left, width - 18.0, log_x, named), Scale(*y, bottom, top + 4.0)
     for value, text in texts.items():
         at = scale_y(value)
         scene.add(
@@ -139,10 +142,10 @@ def _legend(scene: Scene, notes: Sequence[tuple[str, str]], top: float) -> float
 def _ticks_below(scene: Scene, scale: Scale, bottom: float) -> None:
     """Draw the marks of an x axis, as many as do not overlap."""
     free = -math.inf
-    for value in scale.ticks:
-        text, at = f"{value:g}", scale(value)
-        half = text_width(text, SMALL) / 2
-        if at - half < free or at + half > scene.width:
+    marks = list(enumerate(scale.texts)) or [(value, f"{value:g}") for value in scale.ticks]
+    for value, text in marks:
+        at, half = scale(value), text_width(text, SMALL) / 2
+        if not text or at - half < free or at + half > scene.width:
             continue
         free = at + half + 6.0
         scene.add(

@@ -12,6 +12,7 @@ from milpbn.drawing.scene import Box, Label, Path, Scene
 from milpbn.drawing.text import BOLD, shortened, text_width, wrapped
 from milpbn.errors import InputError
 from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
+from milpbn.plotting.columns import draw_column
 from milpbn.util.plurals import counted
 from milpbn.util.printing import printable
 
@@ -147,6 +148,8 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
 def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
     """Draw a family's table: for every cell the probability under each class, darker where it speaks for the class.
 
+    A curve or a map of columns is drawn by `milpbn.plotting.columns.draw_column`.
+
     Parameters
     ----------
     table : FamilyTable
@@ -156,6 +159,8 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
     shown : int
         Number of rows, those with the largest log-ratios; the others are left out.
     """
+    if table.form != "family":
+        return draw_column(table, target)
     rows = [
         (
             ", ".join(f"{printable(n)} = {printable(v)}" for n, v in conditions) or printable(target),

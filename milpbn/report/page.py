@@ -38,6 +38,12 @@ _CHART = 480.0
 #: Width of the page's text, beyond which a picture is smaller than drawn on any screen.
 _PAGE = 1032.0
 
+#: What is said of networks with two variables of one column.
+_COLUMNS = (
+    "What a column says by itself is a curve over its intervals; what two columns say only together is a map, whose "
+    "rows and columns have the mean 0. "
+)
+
 Losses = Mapping[tuple[int, int], float]
 
 
@@ -195,15 +201,19 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     if found.importances is not None:
         parts.append(
             "<p>The log-odds of two classes are an exact sum: the base rate of the classes, a term for every feature "
-            "that has the class as parent, and one for the parents of the class. The bars are the mean sizes of the "
-            f"features' terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
+            "that has the class as parent, and one for the parents of the class. "
+            f"{_COLUMNS if any(table.form == 'map' for table in found.tables) else ''}The bars are the mean sizes of "
+            f"these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
         parts.append(note(f"No prediction depends on {few}."))
-    order = [found.target if each.part != "feature" else each.variable for each in found.importances or ()]
+    order = [
+        (each.variable, each.given) for each in found.importances or () if each.part in ("feature", "pair")
+    ]
     tables = sorted(
-        found.tables, key=lambda t: order.index(t.variable) if t.variable in order else len(order)
+        found.tables,
+        key=lambda t: order.index(key) if (key := (t.variable, t.parents)) in order else len(order),
     )
     inner = "".join(_figure(draw_table(each, found.target)) for each in tables[:TABLES])
     which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"

@@ -16,7 +16,15 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.columns import Pair, curve, pairs_of, shared_columns
 from milpbn.network.explanation.terms import log_ratio
-from milpbn.network.explanation.wording import base_rate_of, factor, joined, more, nats, shown_states
+from milpbn.network.explanation.wording import (
+    base_rate_of,
+    cuts_between,
+    factor,
+    joined,
+    more,
+    nats,
+    shown_states,
+)
 from milpbn.util.jsonable import json_safe
 
 #: Number of classes that a line shows, the favoured ones first, and of intervals of a curve.
@@ -44,8 +52,6 @@ class FamilyTable:
         Class labels.
     log_probabilities : float64 array, shape (states of each parent..., states of the variable, C)
         log P(variable | parents, class), or log P(class | parents) without the axis of states; in nats.
-    cuts : tuple of float or None
-        Cut points between the states of a curve, if they are intervals.
     form : {'family', 'curve', 'map'}
         What the table is.
     """
@@ -56,7 +62,6 @@ class FamilyTable:
     parent_states: tuple[tuple[str, ...], ...]
     classes: tuple[str, ...]
     log_probabilities: NDArray[np.float64]
-    cuts: tuple[float, ...] | None = None
     form: Literal["family", "curve", "map"] = "family"
 
     @property
@@ -153,7 +158,7 @@ def _curve(
 ) -> FamilyTable:
     finest, logs = curve(variables, cpts, pairs, places)
     states, classes = shown_states(variables[finest]), variables[-1].states
-    return FamilyTable(name, states, (), (), classes, logs, variables[finest].cuts, "curve")
+    return FamilyTable(name, states, (), (), classes, logs, "curve")
 
 
 def _map(variables: tuple[Variable, ...], pair: Pair) -> FamilyTable:
@@ -239,9 +244,10 @@ def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
 
     Ward's criterion chooses the intervals to join: the sum of squared differences from the means grows least.
     """
-    if table.form != "curve" or table.cuts is None or len(table.cuts) < _PIECES:
+    cuts = cuts_between(table.states) if table.form == "curve" else None
+    if cuts is None or len(cuts) < _PIECES:
         return table, ""
-    n, logs = len(table.cuts) + 1, table.log_probabilities
+    n, logs = len(cuts) + 1, table.log_probabilities
     centred = logs - logs.mean(axis=-1, keepdims=True)
     pieces = [(k, k + 1) for k in range(n)]
 
@@ -253,9 +259,8 @@ def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
         k = int(np.argmin(costs))
         pieces[k : k + 2] = [(pieces[k][0], pieces[k + 1][1])]
     means = [centred[start:end].mean(axis=0) for start, end in pieces]
-    cuts = [table.cuts[start - 1] for start, _ in pieces[1:]]
-    states = (*interval_labels(cuts), *table.states[n:])
-    shorter = replace(table, states=states, log_probabilities=np.array([*means, *centred[n:]]), cuts=None)
+    states = (*interval_labels([cuts[start - 1] for start, _ in pieces[1:]]), *table.states[n:])
+    shorter = replace(table, states=states, log_probabilities=np.array([*means, *centred[n:]]))
     return shorter, f" (means over {n} intervals)"
 
 

@@ -7,8 +7,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from milpbn.data.dataset import Variable
+from milpbn.data.labels import cuts_of_labels
 from milpbn.util.plurals import counted
 
+#: The state of missing values in words.
+MISSING_SHOWN = "(missing)"
 #: Begins every explanation of an average of networks.
 OF_AN_AVERAGE = (
     "The probabilities are the mean of {count} networks' probabilities. Such a mean is no sum over families, so each "
@@ -40,7 +43,12 @@ def base_rate_of(target: str) -> str:
 def shown_states(variable: Variable) -> tuple[str, ...]:
     """Return the labels of a variable's states in words; an interval without a cut only says that there is a number."""
     states = ("(any number)", *variable.states[1:]) if variable.cuts == () else variable.states
-    return (*states[:-1], "(missing)") if variable.missing_state else states
+    return (*states[:-1], MISSING_SHOWN) if variable.missing_state else states
+
+
+def cuts_between(states: Sequence[str]) -> tuple[float, ...] | None:
+    """Return the cuts between shown states that are intervals, beside a state of missing values; None for others."""
+    return cuts_of_labels(states[:-1] if states[-1:] == (MISSING_SHOWN,) else states)
 
 
 def joined(conditions: Iterable[tuple[str, str]]) -> str:
