@@ -13,6 +13,9 @@ A node is proved when nothing is left, or when the number above does not exceed 
 not in the file, because the verifier finds them.
 
 `searched` are the parent sets of the search. Every other one contains one of them that scores no less.
+
+If several best structures are listed, the bound is on all others. Where the search finds a structure, it divides the
+node by its parent sets, one after the other (`MultiplierProof.divide`): the last child holds this structure only.
 """
 
 from __future__ import annotations
@@ -27,12 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import LARGEST, PLACE_BYTES, kept_arrays
-from milpbn.certificate.records import BLOCK, Decision
+from milpbn.certificate.records import ARCS, BLOCK, PARENT_SET, REACHED, Decision
 from milpbn.problem.candidates import Candidates
 from milpbn.util.saved_arrays import SavedArrays, count
 
-#: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and the values of f on their
-#: subsets if it is a block's.
+#: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and its numbers: the values of f on
+#: the subsets of a block, the variable before a reached set, or how many arcs there are, and each as (parent, child).
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -52,9 +55,10 @@ class ProofStep(NamedTuple):
 class MultiplierProof:
     """A proof that grows while the search runs; node 0 is the root. Every method may be called from any thread."""
 
-    #: Number of variables, and the parent sets of the search (`kept_arrays`).
+    #: Number of variables, and the parent sets of the search (`kept_arrays`), also as indices in eta.
     n_variables: int = 0
     searched: dict[str, NDArray[Any]] = field(default_factory=dict)
+    in_eta: NDArray[np.integer] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     #: Steps that have removed parent sets, with their nodes, in their order; and the best bound of every node.
     fixings: list[tuple[int, ProofStep]] = field(default_factory=list)
@@ -73,7 +77,7 @@ class MultiplierProof:
         """Record which of the parent sets in eta the search has, those of a variable together."""
         sets = [candidates.flat[p] for p in searched.tolist()]
         with self._lock:
-            self.n_variables = candidates.n_variables
+            self.n_variables, self.in_eta = candidates.n_variables, searched
             self.searched = kept_arrays(candidates.variable[searched], sets, "searched")
             self.nbytes += sum(array.nbytes for array in self.searched.values())
 
@@ -115,11 +119,24 @@ class MultiplierProof:
             self.nbytes += PLACE_BYTES
             return children
 
+    def divide(self, node: int, step: ProofStep, choice: Iterable[int]) -> list[int]:
+        """Record a node's division by a structure, given as numbers of searched sets; return the children's numbers.
+
+        The structures of a child have the sets before one, and not this one. The step is one of the node.
+        """
+        children = []
+        with self._lock:
+            self.fix(node, step)
+            for p in choice:
+                node, child = self.branch(node, Decision(PARENT_SET, int(self.in_eta[p]), 0))
+                children.append(child)
+        return children
+
     def copy(self) -> MultiplierProof:
         """Return the proof of this moment, which does not grow any more. It shares its steps with this one."""
         with self._lock:
             grown = list(self.branches), list(self.fixings), dict(self.bounds), self.nbytes, dict(self._rows)
-            return MultiplierProof(self.n_variables, self.searched, *grown, self._nodes)
+            return MultiplierProof(self.n_variables, self.searched, self.in_eta, *grown, self._nodes)
 
     @classmethod
     def restored(cls, saved: SavedArrays) -> MultiplierProof:
@@ -136,7 +153,9 @@ class MultiplierProof:
         proof = cls(n_variables=members.shape[1])
         for limit, own in zip(limits, members, strict=True):
             inside = tuple(np.flatnonzero(own).tolist())
-            proof._place((limit, inside, tuple(islice(values, 1 << len(inside) if limit == BLOCK else 0))))
+            begun = tuple(islice(values, 1 if limit in (REACHED, ARCS) else 0))
+            more = {BLOCK: 1 << len(inside), ARCS: 2 * max((0, *begun))}.get(limit, 0)
+            proof._place((limit, inside, (*begun, *islice(values, more))))
         steps = list(zip(nodes, map(ProofStep, rows, multipliers), strict=True))
         fixed = saved.count("fixings")
         for steps_of, record in ((steps[:fixed], proof.fix), (steps[fixed:], proof.bound)):

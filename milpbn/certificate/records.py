@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 #: parent of variable i. ORPHAN i: feature i has no feature parent. PARENT_SET p: the variable of parent set p has it.
 #: ORDER j, i: variable j comes before variable i in an order in which parents come before their children.
 EDGE, ARC, ORPHAN, PARENT_SET, ORDER = 0, 1, 2, 3, 4
-#: Values of `Inequalities.limit` that mark a cluster, and a block (`milpbn.engine.parent_sets.rows`).
-CLUSTER, BLOCK = -1, -2
+#: Values of `Inequalities.limit` that mark a cluster, and the other kinds of `milpbn.engine.parent_sets.rows`.
+CLUSTER, BLOCK, CLOSED, REACHED, ARCS = -1, -2, -3, -4, -5
 
 
 class Decision(NamedTuple):

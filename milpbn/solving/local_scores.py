@@ -148,11 +148,6 @@ def solve_local_scores(
             f"A list of the best structures comes with the backend {BranchAndCutEngine.name}; leave out --n-best "
             "(n_best) and --within (within), or --backend (backend)."
         )
-    if how.most_listed > 1 and how.certificate is not None:
-        raise InputError(
-            "A list of the best structures for local scores has no certificate; leave out --certificate (certificate), "
-            "or --n-best (n_best) and --within (within)."
-        )
     engine.check_options(how.solver_options or {})
     with stages.shown(budget.began, wanted=wants_progress(how.verbose)):
         local = scores if isinstance(scores, LocalScores) else read_jkl(scores)

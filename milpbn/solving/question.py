@@ -62,12 +62,12 @@ class Question:
         return self.scope.k if isinstance(self.scope, Screen) else None
 
     def check_paths(self, certificate: object) -> None:
-        """Refuse constraints on paths beside a certificate or a screening, with an InputError."""
+        """Refuse constraints on paths beside a certificate of margins, or a screening, with an InputError."""
         asked = checked_constraints(self.constraints)
-        if (paths := asked.path_options) and certificate is not None:
+        if (paths := asked.path_options) and certificate is not None and self.score.is_margin:
             raise InputError(
-                f"A certificate cannot hold constraints on paths ({paths}) yet; leave out these or --certificate "
-                "(certificate)."
+                f"A certificate of the score {self.score.name} cannot hold constraints on paths ({paths}); leave out "
+                "these or --certificate (certificate)."
             )
         if asked.ancestors and self.screen is not None:
             raise InputError(

@@ -50,6 +50,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -64,7 +65,7 @@ from milpbn.certificate.exact.arithmetic import (
     number,
     require_features,
 )
-from milpbn.certificate.exact.multipliers import prove
+from milpbn.certificate.exact.multipliers import as_mask, prove_listed
 from milpbn.certificate.exact.problem import DECOMPOSABLE, ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
@@ -127,11 +128,13 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     limit = limit if claim.get("tolerance") is None else min(limit, number(claim["tolerance"]))
     as_said = bound - objective <= limit or not (reason == "optimal" or own.get("optimal"))
     if problem.decomposable:
-        alone = listed is None and claim.get("proved") is None
-        need(alone, "The claim has a list that such a certificate does not prove.")
+        need(claim.get("proved") is None, "The claim has arcs that such a certificate does not prove.")
         terms = zip(problem.parent_sets, problem.linear, strict=True)
-        sets = [(i, sum(1 << j for j in s), term / ONE) for (i, s), term in terms]
-        prove(sets, problem.limits, arrays, bound)
+        sets = [(i, as_mask(s), term / ONE) for (i, s), term in terms]
+        number_sets, _ = _listed(problem, listed, place) or (None, None)
+        structures = number_sets and [[problem.parent_sets[p][1] for p in sorted(own)] for own in number_sets]
+        prove_listed(sets, problem.rules, arrays, bound, structures, others := claimed_others(listed))
+        check_others(listed, others, lambda: Fraction(0), limit)
         need(bound >= objective, "The claimed bound is below the score of the structure.")
         need(as_said, "The structure is not proved optimal.")
         return (low, high), bound
@@ -139,7 +142,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     best, top = max(low, newer[0]), max(high, newer[1])
     tree = ExactTree(problem, arrays)
     proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, listed, place))
-    _check_others(listed, others, problem, limit)
+    check_others(listed, others, problem.bound_without_search, limit)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     need(as_said, "The structure is not proved optimal.")
@@ -186,7 +189,16 @@ def _cutoff(of: Json) -> Fraction | None:
     return number(scores[-1] if len(scores) == of["asked"] else scores[0] - within)
 
 
-def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem, limit: Fraction) -> None:
+def claimed_others(of: Json | None) -> Fraction | float:
+    """Return the claimed bound on the structures that are not listed: inf without one, -inf if there are none."""
+    if of is None or (of["bound"] is None and not of["exhausted"]):
+        return math.inf
+    return -math.inf if of["exhausted"] else number(of["bound"])
+
+
+def check_others(
+    of: Json | None, others: Fraction | float, without_search: Callable[[], Fraction], limit: Fraction
+) -> None:
     """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""
     if of is None:
         return
@@ -196,7 +208,7 @@ def _check_others(of: Json | None, others: Fraction | float, problem: ExactProbl
         need(others == -math.inf, "There are structures that the list of all does not have.")
     elif bound is not None:
         most = number(bound)
-        proved = others <= most or problem.bound_without_search() <= most
+        proved = others <= most or without_search() <= most
         need(proved, "The claimed bound on the structures that are not listed is not proved.")
         # Structures that score less than the cutoff were left out of the tree.
         need(least is None or least <= most, "The bound on other structures is below the list.")

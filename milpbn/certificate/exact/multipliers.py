@@ -1,7 +1,7 @@
 """A proof by multipliers in exact arithmetic: sums of one term per variable and its parent set are at most a bound.
 
-What is proved. A structure gives every variable i one parent set S_i, without a cycle, and within the limits of
-children; its score is the sum of the terms of (i, S_i). For rows sum_i a(i, S_i) <= b that hold for every structure,
+What is proved. A structure gives every variable i one parent set S_i, without a cycle, within the limits of children,
+and obeying the constraints on paths; its score is the sum of the terms of (i, S_i). For rows sum_i a(i, S_i) <= b that hold for every structure,
 and multipliers y >= 0, no structure of a node scores more than
 
     sum_i max_S (term_iS - sum_r y_r a_r(i, S)) + sum_r y_r b_r,
@@ -13,7 +13,11 @@ subsets and f({}) = 0:
     a(i, S) = min { f(U + i) - f(U) : S n B subset of U subset of B - i },    b = f(B).
 
 Let U_i be the members of B before i in an order. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i); the
-right-hand sides add up to f(B).
+right-hand sides add up to f(B). Constraints on paths give three more kinds. If a is an ancestor of d, and C has d and
+not a, then a path enters C: not all members have S within C (CLOSED; a = 1 for those that have, b = |C| - 1). If a is no
+ancestor of d, a structure stays acyclic with the arc d -> a, and the cluster C + a, where C has d, says that not all
+members of C have a parent in C + a (REACHED). Arcs that leave the variables of an independence connected are not all
+there (ARCS; a = 1 for a child with all of its arcs, b = the number of children - 1), because more arcs separate no more.
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
 one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and
@@ -21,50 +25,120 @@ a branch (node, kind, a, b, first, second) divides a node: ARC, a is a parent of
 after it. The steps of a node are multipliers, in the order of the file. Each removes the sets with which the number
 above does not exceed the bound. What comes before what in all structures of a node removes sets (`_closed`). A node
 without a branch has to end with nothing left, or with a step whose number does not exceed the bound.
+
+If a result lists structures, the bound is on all others. Then, and with ancestors, all sets have to be searched. A
+branch PARENT_SET asks for set number a. A node may also end with one structure only, if it is listed, or breaks a
+constraint on paths (`_obeys`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 from milpbn.certificate.exact.arithmetic import BITS, ONE, Json, column, groups, need, require_work
 
-#: Kinds of decisions; values of `row_limit` that mark a cluster and a block; most members of a block.
-ARC, ORDER, CLUSTER, BLOCK, LARGEST_BLOCK = 1, 4, -1, -2, 12
+#: Kinds of decisions; values of `row_limit` that mark other rows than limits; most members of a block.
+ARC, PARENT_SET, ORDER, CLUSTER, BLOCK, CLOSED, REACHED, ARCS, LARGEST_BLOCK = 1, 3, 4, -1, -2, -3, -4, -5, 12
 #: By variable: its parent sets as bit masks, with their terms in grains.
 Own = list[dict[int, int]]
 
 
-class _ExactRow(NamedTuple):
-    """Members, right-hand side, mask, and a(i, S) by member and the members of the mask in S.
+class ExactRules(NamedTuple):
+    """What a structure has to obey: the most children by variable, pairs (ancestor, descendant), and independences.
 
-    Without tables, as for a cluster and a limit, a is 1 where S meets the mask.
+    An independence has two variables, and those that separate them.
     """
+
+    limits: Mapping[int, int] = {}  # noqa: RUF012
+    ancestors: Collection[tuple[int, int]] = ()
+    no_ancestors: Collection[tuple[int, int]] = ()
+    independences: Collection[tuple[int, int, Collection[int]]] = ()
+
+    def obeyed(self, parents: Sequence[int]) -> bool:
+        """Whether an acyclic structure, the parents as bit masks, obeys the constraints on paths."""
+        above = _ancestors(parents)
+        return (
+            all(above[d] >> a & 1 for a, d in self.ancestors)
+            and not any(above[d] >> a & 1 for a, d in self.no_ancestors)
+            and all(separated(parents, *one) for one in self.independences)
+        )
+
+
+def _ancestors(parents: Sequence[int]) -> list[int]:
+    """Return the variables from which a path leads to each variable, and the variable, as bit masks."""
+    above = [own | 1 << i for i, own in enumerate(parents)]
+    for j in range(len(above)):
+        above = [own | above[j] if own >> j & 1 else own for own in above]
+    return above
+
+
+def separated(parents: Sequence[int], a: int, b: int, given: Collection[int]) -> bool:
+    """Whether the given variables separate a and b in the moral graph of the ancestors of all (Lauritzen et al. 1990)."""
+    above, among, blocked = _ancestors(parents), 0, sum(1 << j for j in given)
+    for j in (a, b, *given):
+        among |= above[j]
+    families = [own | 1 << i for i, own in enumerate(parents) if among >> i & 1]
+    reached, before = 1 << a, 0
+    while reached != before:
+        before = reached
+        for family in families:
+            if family & reached & ~blocked:
+                reached |= family
+    return not reached >> b & 1
+
+
+class _ExactRow(NamedTuple):
+    """Members, right-hand side, and a(i, S) as a function of i and a bit mask."""
 
     members: Sequence[int]
     side: int
-    mask: int
-    tables: Mapping[int, Mapping[int, int]] | None
-
-    def term(self, i: int, parents: int) -> int:
-        """Return a(i, S)."""
-        if self.tables is None:
-            return int(parents & self.mask != 0)
-        return self.tables[i][parents & self.mask]
+    term: Callable[[int, int], int]
 
 
 def prove(
-    sets: Sequence[tuple[int, int, Fraction]], limits: Mapping[int, int], arrays: Json, bound: Fraction
+    sets: Sequence[tuple[int, int, Fraction]],
+    rules: ExactRules,
+    arrays: Json,
+    bound: Fraction | float,
+    listed: Collection[tuple[int, ...]] | None = None,
 ) -> None:
-    """Check a proof, or raise NotProvedError; `sets` are (variable, parents as a bit mask, term) in their order."""
-    V = 1 + max(i for i, _, _ in sets)
-    _ExactProof(V, limits, arrays, bound).check(_searched(V, sets, arrays))
+    """Check a proof, or raise NotProvedError; `sets` are (variable, parents as a bit mask, term) in their order.
+
+    The bound is on all structures but the `listed` ones, given by the parents of each variable as bit masks; -inf if
+    there are no others. None stands for no list.
+    """
+    _ExactProof(sets, rules, arrays, bound, listed).check()
 
 
-def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], arrays: Json) -> Own:
+def prove_listed(
+    sets: Sequence[tuple[int, int, Fraction]],
+    rules: ExactRules,
+    arrays: Json,
+    bound: Fraction,
+    structures: Sequence[Sequence[Sequence[int]]] | None,
+    others: Fraction | float,
+) -> None:
+    """Check a bound on all structures, and that of a list on all others (inf for none), or raise NotProvedError.
+
+    The listed structures are given by the parents of each variable; None without a list.
+    """
+    term_of = {(i, s): term for i, s, term in sets}
+    listed = None if structures is None else {tuple(map(as_mask, own)) for own in structures}
+    for masks in listed or ():
+        total = sum((term_of[family] for family in enumerate(masks)), Fraction(0))
+        need(total <= bound, "A listed structure exceeds the bound.")
+    prove(sets, rules, arrays, min(bound, others), listed)
+
+
+def as_mask(members: Sequence[int]) -> int:
+    """Return a set of variables as a bit mask."""
+    return sum(1 << j for j in members)
+
+
+def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], arrays: Json, *, every: bool) -> Own:
     """Return the sets of the search, with terms that are at least those of the sets that they stand for."""
     flags = [True] * len(sets)
     if "searched_variable" in arrays:
@@ -73,6 +147,7 @@ def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], arrays: Json) -
         known = {*zip(column(arrays, "searched_variable", int, V), masks, strict=True)}
         flags = [(i, s) in known for i, s, _ in sets]
         need(sum(flags) == len(known), "The certificate has a parent set that is no candidate.")
+    need(all(flags) or not every, "The certificate leaves out parent sets that a list, or ancestors, need.")
     grains = [(i, s, math.ceil(term * ONE)) for i, s, term in sets]
     kept = sorted((g for g, flag in zip(grains, flags, strict=True) if flag), key=lambda g: -g[2])
     own: Own = [{s: term for i, s, term in kept if i == v} for v in range(V)]
@@ -87,15 +162,29 @@ def _searched(V: int, sets: Sequence[tuple[int, int, Fraction]], arrays: Json) -
 class _ExactProof:
     """The arrays of a certificate, and the walk through its tree."""
 
-    def __init__(self, V: int, limits: Mapping[int, int], arrays: Json, bound: Fraction) -> None:
-        self.V, self.bound = V, math.floor(bound * ONE)
+    def __init__(
+        self,
+        sets: Sequence[tuple[int, int, Fraction]],
+        rules: ExactRules,
+        arrays: Json,
+        bound: Fraction | float,
+        listed: Collection[tuple[int, ...]] | None,
+    ) -> None:
+        self.V = V = 1 + max(i for i, _, _ in sets)
+        self.sets, self.rules, self.listed = sets, rules, listed or ()
+        self.own = _searched(V, sets, arrays, every=bool(listed is not None or rules.ancestors))
+        # No structure scores less than the sum of the least terms, so that a bound below shows that there is none.
+        self.bound = sum(min(terms.values()) for terms in self.own) - 1
+        if bound > -math.inf:
+            self.bound = max(self.bound, math.floor(bound * ONE))
         values, self.rows = column(arrays, "row_values", int), list[_ExactRow]()
         for flags, limit in zip(
             arrays["row_members"].tolist(), column(arrays, "row_limit", int), strict=True
         ):
             inside = [i for i, member in enumerate(flags) if member]
-            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
-            self.rows.append(self._row(inside, limit, values[:size], limits))
+            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else int(limit == REACHED)
+            size = 1 + 2 * max(0, values[0]) if limit == ARCS else size
+            self.rows.append(self._row(inside, limit, values[:size]))
             values = values[size:]
         rows = column(arrays, "multiplier_row", int, len(self.rows))
         numbers = column(arrays, "multiplier", float)
@@ -111,13 +200,13 @@ class _ExactProof:
         need({*reached}.issuperset((*self.branches, *self.steps)), "The certificate never reaches a node.")
         for kind, a, b, *_ in self.branches.values():
             known = kind in (ARC, ORDER) and a != b and 0 <= min(a, b) <= max(a, b) < V
-            need(known, "The certificate has an unknown decision.")
+            need(known or (kind == PARENT_SET and 0 <= a < len(sets)), "The certificate has an unknown decision.")
 
-    def _row(self, inside: list[int], limit: int, values: list[int], limits: Mapping[int, int]) -> _ExactRow:
-        """Return an inequality that every structure obeys; `values` are those of f, subset by subset."""
-        mask, n = sum(1 << i for i in inside), len(inside)
+    def _row(self, inside: list[int], limit: int, values: list[int]) -> _ExactRow:
+        """Return an inequality that every structure obeys; `values` are those of f, subset by subset, or name arcs."""
+        mask, n, rules = sum(1 << i for i in inside), len(inside), self.rules
         if limit == CLUSTER and n:
-            return _ExactRow(inside, n - 1, mask, None)
+            return _ExactRow(inside, n - 1, lambda i, s: int(s & mask != 0))
         if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
             at = [sum(1 << i for k, i in enumerate(inside) if s >> k & 1) for s in range(1 << n)]
             tables: dict[int, dict[int, int]] = {}
@@ -127,28 +216,51 @@ class _ExactProof:
                     more = (least[s | 1 << j] for j in range(n) if j != k and not s >> j & 1)
                     least[s] = min([least[s], *more])
                 tables[i] = {at[s]: a for s, a in least.items()}
-            return _ExactRow(inside, values[-1], mask, tables)
-        holds = n == 1 and limit >= limits.get(inside[0], math.inf)
+            return _ExactRow(inside, values[-1], lambda i, s: tables[i][s & mask])
+        if limit == CLOSED and any(d in inside and a not in inside for a, d in rules.ancestors):
+            return _ExactRow(inside, n - 1, lambda i, s: int(s & ~mask == 0))
+        if limit == REACHED and any(d in inside for a, d in rules.no_ancestors if a == values[0]):
+            need(values[0] not in inside, "The certificate has a row whose variables it does not hold for.")
+            watched = mask | 1 << values[0]
+            return _ExactRow(inside, n - 1, lambda i, s: int(s & watched != 0))
+        if limit == ARCS:
+            needed = [0] * self.V
+            for j, i in zip(values[1::2], values[2::2], strict=True):
+                needed[i] |= 1 << j
+            heads = [i for i, own in enumerate(needed) if own]
+            holds = heads == inside and not all(separated(needed, *one) for one in rules.independences)
+            need(holds, "The certificate excludes arcs that no independence excludes.")
+            return _ExactRow(inside, n - 1, lambda i, s: int(needed[i] & ~s == 0))
+        holds = n == 1 and limit >= rules.limits.get(inside[0], math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")
-        return _ExactRow(range(self.V), limit, mask, None)
+        return _ExactRow(range(self.V), limit, lambda i, s: int(s & mask != 0))
 
-    def check(self, own: Own) -> None:
+    def check(self) -> None:
         """Check that every leaf is proved."""
+        own = self.own
         sizes = sum(map(len, own)) // self.V + 1
         entries = (
             len(self.rows[r].members) for steps in self.steps.values() for step in steps for r, _ in step
         )
         require_work(sizes * sum(entries) + len(self.branches) * self.V * self.V * sizes, "certificate")
-        stack: list[tuple[int, Own, list[int]]] = [(0, own, [0] * self.V)]
+        above = [sum({1 << a for a, d in self.rules.ancestors if d == i}) for i in range(self.V)]
+        stack: list[tuple[int, Own, list[int]]] = [(0, own, above)]
         while stack:
             node, own, before = stack.pop()
             if self._proved(node, own, before):
                 continue
-            need(node in self.branches, f"The bound of node {node} is not proved.")
+            if node not in self.branches:
+                only = tuple(s for sets in own for s in sets)
+                single = len(only) == self.V and (only in self.listed or not self.rules.obeyed(only))
+                need(single, f"The bound of node {node} is not proved.")
+                continue
             kind, a, b, *children = self.branches[node]
             for child, first in zip(children, (True, False), strict=True):
                 sets, order = [dict(own_sets) for own_sets in own], list(before)
-                if kind == ARC:
+                if kind == PARENT_SET:
+                    i, asked, _ = self.sets[a]
+                    sets[i] = {s: term for s, term in own[i].items() if (s == asked) == first}
+                elif kind == ARC:
                     sets[b] = {s: term for s, term in own[b].items() if (s >> a & 1 == 1) == first}
                 elif first:
                     order[b] |= 1 << a

@@ -19,6 +19,7 @@ from milpbn.certificate.exact.arithmetic import (
     number,
     require_work,
 )
+from milpbn.certificate.exact.multipliers import ExactRules, as_mask
 
 #: Dual weights below exp(-REACH) of the largest count as 0, by score.
 REACH = {"sm": 16.0, "sbm": 16.0, "cll": 36.0}
@@ -101,6 +102,7 @@ class ExactProblem:
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
         known = {"required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights"}
+        known |= {"ancestors", "no_ancestors", "independences"} if self.decomposable else set()
         asked = {key for key, value in given.items() if value}
         need(known.issuperset(asked), "The exact check does not know all of the constraints.")
         self.required = {(at[j], at[i]) for j, i in given.get("required", ())}
@@ -114,6 +116,9 @@ class ExactProblem:
         self.limits = {i: limits["*"] for i in range(self.last) if "*" in limits}
         self.limits |= {at[name]: limit for name, limit in limits.items() if name != "*"}
         self.arc_weights = {(at[j], at[i]): number(w) for j, i, w in given.get("arc_weights", ())}
+        above, apart = ([(at[a], at[d]) for a, d in given.get(k, ())] for k in ("ancestors", "no_ancestors"))
+        independences = [(at[a], at[b], [at[j] for j in s]) for a, b, s in given.get("independences", ())]
+        self.rules = ExactRules(self.limits, above, apart, independences)
 
     def admits(self, i: int, parents: Parents) -> bool:
         """Whether options and constraints allow variable i to have these parents."""
@@ -140,8 +145,8 @@ class ExactProblem:
             placed |= {i for i, s in families if placed.issuperset(s)}
         bare = {i for i, s in self.parent_sets if self.alike and self.last not in (i, *s)}
         free = {(i, s) for i, s in families if i in bare and self.last not in s and self.admits(i, s)}
-        known = free.union(self.parent_sets).issuperset(families)
-        return known and len(placed) == len(structure) and not self.exceeds_child_limit(structure)
+        known = free.union(self.parent_sets).issuperset(families) and len(placed) == len(structure)
+        return known and not self.exceeds_child_limit(structure) and self.rules.obeyed([*map(as_mask, structure)])
 
     def count(self, i: int, parents: Parents, one: int | None) -> dict[Row, int]:
         """Return n_{j|h} by (j, *h) and n_h by h, (2), times `scale`; with `one`, that class is 0, the others 1."""

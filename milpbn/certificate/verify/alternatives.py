@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.claims.alternatives import Alternatives
+from milpbn.claims.alternatives import Alternatives, Group
+from milpbn.claims.gap import proves
+from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import Reason
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
+from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored
+from milpbn.problem.scores.spec import Score
 
 #: A number below every score, and one that can be subtracted from without becoming infinite.
 BELOW_ALL = -1e300
@@ -45,8 +49,21 @@ def key_of(choice: NDArray[np.integer]) -> bytes:
     return np.asarray(choice, dtype=np.int64).tobytes()
 
 
-def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
+def read_listed(
+    result: Result | LocalResult,
+    candidates: Candidates,
+    objection: Callable[[Structure], str | None],
+    scored: Callable[[Structure], tuple[float, float]],
+    data: Dataset | None = None,
+) -> Listed | None:
     """Check the listed structures and their scores, and return what is left for the tree; None without a list.
+
+    Parameters
+    ----------
+    objection, scored : callables
+        Return why a structure is not allowed, or None; and its score with a bound on the rounding error.
+    data : Dataset or None
+        Data whose classifiers are compared; None without any.
 
     Raises
     ------
@@ -58,14 +75,14 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
         return None
     choices: dict[bytes, int] = {}
     cutoff = last_error = math.inf
-    for number, one in enumerate(claim.structures, start=1):
-        reason = objection(one.structure, result.score, result.constraints)
-        choice = candidates.choice(one.structure)
-        if reason is None and (choice is None or rules.over_limit(one.structure.parents) is not None):
+    structures = [Structure.from_mapping(candidates.names, one.structure.to_mapping()) for one in claim.structures]
+    for number, (structure, one) in enumerate(zip(structures, claim.structures, strict=True), start=1):
+        reason, choice = objection(structure), candidates.choice(structure)
+        if reason is None and choice is None:
             reason = "the bound does not cover it"
         if reason is not None or choice is None:
             raise InputError(f"Structure {number} of the list is ruled out: {reason}.")
-        value, last_error = rescored(data, one.structure, result.score, rules)
+        value, last_error = scored(structure)
         if not abs(value - one.objective) <= last_error:
             raise InputError(
                 f"Structure {number} of the list scores {value!r}, not {one.objective!r} as the result claims."
@@ -75,7 +92,7 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
             raise InputError(f"Structure {number} of the list is there twice.")
     _check_optimal(result, claim, last_error)
     if result.reason is not Reason.RUNNING:  # a running search does not compare the structures
-        _check_groups(claim, result, data)
+        _check_groups(claim, structures, data, result.score if isinstance(result, Result) else None)
     bound = claim.bound
     if bound is None:
         bound = -math.inf if claim.exhausted else math.inf
@@ -84,20 +101,35 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
     return Listed(choices, BELOW_ALL if least is None else min(cutoff, least), bound)
 
 
-def _check_optimal(result: Result, claim: Alternatives, error: float) -> None:
+def read_listed_of(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
+    """Do the same for a result over data."""
+
+    def objections(structure: Structure) -> str | None:
+        reason = objection(structure, result.score, result.constraints)
+        if reason is None and rules.over_limit(structure.parents) is not None:
+            reason = "the bound does not cover it"
+        return reason
+
+    return read_listed(
+        result, candidates, objections, lambda structure: rescored(data, structure, result.score, rules), data
+    )
+
+
+def _check_optimal(result: Result | LocalResult, claim: Alternatives, error: float) -> None:
     """Raise InputError if the list is called the best one, and its claimed bound does not say so."""
-    if claim.optimal and not (claim.exhausted or result.proves(claim.cutoff, claim.bound, error)):
+    if claim.optimal and not (claim.exhausted or proves(claim.cutoff, claim.bound, result.tolerance, error)):
         raise InputError(
             "The result calls its list of structures the best one, which its bound does not prove."
         )
 
 
-def _check_groups(claim: Alternatives, result: Result, data: Dataset) -> None:
+def _check_groups(
+    claim: Alternatives, structures: Sequence[Structure], data: Dataset | None, score: Score | None
+) -> None:
     """Raise InputError if other structures than claimed have the same posteriors, or are Markov equivalent."""
-    structures = [one.structure for one in claim.structures]
-    found = same_posteriors(
-        posteriors_of(data, structures, result.score.smoothing, result.score.smoothing_towards)
-    )
+    found: tuple[Group, ...] = ()
+    if data is not None and data.has_class and score is not None:
+        found = same_posteriors(posteriors_of(data, structures, score.smoothing, score.smoothing_towards))
     for what, groups, claimed in (
         ("have the same posteriors", found, claim.same_posteriors),
         ("are Markov equivalent", markov_equivalent(structures), claim.markov_equivalent),

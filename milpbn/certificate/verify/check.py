@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import load_proof
-from milpbn.certificate.verify.alternatives import Listed, read_listed
+from milpbn.certificate.verify.alternatives import Listed, read_listed_of
 from milpbn.certificate.verify.claim import (
     DECOMPOSABLE,
     Claim,
@@ -149,10 +149,12 @@ def verify(
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
     if score.name in DECOMPOSABLE:
-        sets, most = prove_decomposable(claim, merged, candidates, rules, arrays)
+        listed = read_listed_of(claimed, candidates, rules, merged)
+        sets, most = prove_decomposable(claim, merged, candidates, rules, arrays, listed)
         check_rest(claim, header_claim, merged, weights, error, most)
-        seconds = time.monotonic() - began
-        return Verification(objective, claim.bound, *sets, 0, 0, seconds, **_scope(claimed))
+        return Verification(
+            objective, claim.bound, *sets, 0, 0, time.monotonic() - began, **_scope(claimed), **listing(listed)
+        )
     require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, score, rules, weights)
@@ -162,7 +164,7 @@ def verify(
         # The certificate is newer than the result, and so is the incumbent of its fixings.
         best, error_of_best = score_of_structure(header_claim, candidates, rules, merged, weights)
         known = max(known, best - error_of_best)
-    listed = read_listed(claimed, candidates, rules, merged)
+    listed = read_listed_of(claimed, candidates, rules, merged)
 
     def highest(structure: Structure) -> float:
         value, error = rescored(merged, structure, score, rules, weights)
@@ -183,10 +185,16 @@ def verify(
         len(claim.arcs.outside),
         time.monotonic() - began,
         claim.samples,
-        listed=None if listed is None else len(listed.choices),
-        others=None if listed is None or listed.bound == np.inf else listed.bound,
         **_scope(claimed),
+        **listing(listed),
     )
+
+
+def listing(listed: Listed | None) -> dict[str, Any]:
+    """Return what is proved of a list."""
+    if listed is None:
+        return {}
+    return {"listed": len(listed.choices), "others": None if listed.bound == np.inf else listed.bound}
 
 
 def _scope(result: Result) -> dict[str, Any]:

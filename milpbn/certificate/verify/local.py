@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import load_proof
-from milpbn.certificate.verify.check import Verification
-from milpbn.certificate.verify.multipliers import prove
+from milpbn.certificate.verify.alternatives import read_listed
+from milpbn.certificate.verify.check import Verification, listing
+from milpbn.certificate.verify.multipliers import prove_listed
 from milpbn.claims.gap import proves, tolerance_of
 from milpbn.claims.local_result import LocalResult
 from milpbn.errors import InputError
@@ -43,10 +44,6 @@ def verify_local(
     claim = LocalResult.from_dict(values, what)
     if claim.structure is None or claim.objective is None or claim.bound is None:
         raise InputError(f"{what} holds no structure or no bound, so that there is nothing to verify.")
-    if claim.alternatives is not None:
-        raise InputError(
-            "A certificate of local scores proves nothing about the other best structures, which the result lists."
-        )
     sizes = candidates.n_variables, candidates.n_sets
     if claim.sha256 != sha256 or (claim.variables, claim.parent_sets) != sizes:
         raise InputError("The result is of other local scores than these; give the file of that run.")
@@ -55,11 +52,17 @@ def verify_local(
     choice = candidates.choice(Structure.from_mapping(candidates.names, claim.structure.to_mapping()))
     if choice is None:
         raise InputError("The result's structure has a parent set that the local scores do not list.")
-    parts = scores[choice]
-    objective = math.fsum(parts)
-    if not abs(objective - claim.objective) <= 4 * EPS * math.fsum(np.abs(parts)):
+    objective, error = _sum(scores, choice)
+    if not abs(objective - claim.objective) <= error:
         raise InputError(f"The structure scores {objective!r}, not {claim.objective!r} as the result claims.")
-    found = prove(candidates, scores, Rules(), arrays, claim.bound)
+
+    def scored(structure: Structure) -> tuple[float, float]:
+        own = candidates.choice(structure)
+        assert own is not None  # else the structure is refused before
+        return _sum(scores, own)
+
+    listed = read_listed(claim, candidates, lambda structure: None, scored)
+    found = prove_listed(candidates, scores, Rules(), arrays, claim.bound, listed)
     largest = np.maximum.reduceat(2 * EPS * np.abs(scores), candidates.offsets[:-1])
     tolerance = tolerance_of(math.fsum(largest))
     if claim.tolerance is None or claim.tolerance > tolerance * (1 + 4 * EPS):
@@ -69,4 +72,9 @@ def verify_local(
         )
     if claim.optimal and not proves(objective, claim.bound, claim.tolerance):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
-    return Verification(objective, claim.bound, *found, 0, 0, time.monotonic() - began)
+    return Verification(objective, claim.bound, *found, 0, 0, time.monotonic() - began, **listing(listed))
+
+
+def _sum(scores: NDArray[np.float64], choice: NDArray[np.int64]) -> tuple[float, float]:
+    """Return the sum of some scores, and a bound on its rounding error."""
+    return math.fsum(scores[choice]), 4 * EPS * math.fsum(np.abs(scores[choice]))

@@ -3,12 +3,15 @@
 Every parent set has a term that is at least its exact one. The cost of a set is the largest term of its variable minus
 its own term. So a bound on scores is the sum of these largest terms minus a bound on costs, and all numbers that are
 added are at least 0. With U = 2^-53, the relative error of a sum of n such numbers is at most (n - 1) U in any order.
+
+If a result lists several structures, the tree proves a bound on all others: a leaf may hold one that is listed. The
+listed ones have to be within the bound on all structures by themselves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -16,10 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import kept_candidates
+from milpbn.certificate.verify.alternatives import Listed, key_of
 from milpbn.certificate.verify.claim import Claim
 from milpbn.certificate.verify.duals import local_terms
 from milpbn.certificate.verify.order import MemberSets
-from milpbn.certificate.verify.space import ARC
+from milpbn.certificate.verify.paths import connected, obeys_paths
+from milpbn.certificate.verify.space import ARC, PARENT_SET
 from milpbn.certificate.verify.tree import CLUSTER, MOST
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -31,8 +36,8 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: The kind of the decision that a comes before b, as certificates write it.
 ORDER = 4
-#: Value of `row_limit` that marks a row as a block's.
-BLOCK = -2
+#: Values of `row_limit` that mark a row as a block's, or as one of constraints on paths.
+BLOCK, CLOSED, REACHED, ARCS = -2, -3, -4, -5
 #: Most members of a block, largest value of its function, and largest multiplier.
 LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
 #: Entries of rows that are kept; 16 bytes each.
@@ -57,40 +62,66 @@ def prove(
     rules: Rules,
     arrays: Mapping[str, NDArray[Any]],
     bound: float,
+    listed: Collection[bytes] | None = None,
 ) -> ProvedSets:
-    """Check that no acyclic structure within the limits of children has a sum of terms above a bound.
+    """Check that no acyclic structure that obeys the rules has a sum of terms above a bound, but for listed ones.
 
-    `terms`, shape (P,), are at least the exact ones. Raises InputError if the arrays are damaged, or prove less.
+    `terms`, shape (P,), are at least the exact ones. The bound is -inf if there are no others than the `listed`
+    structures (`key_of`); None without a list. Raises InputError if the arrays are damaged, or prove less.
     """
     V, P = candidates.n_variables, candidates.n_sets
     require_memory(4 * V * P, "checking the certificate", "take a machine with more of it")
     try:
         saved = SavedArrays(dict(arrays))
-        tree, searched = _StepTree(saved, V, rules), _places(saved, candidates)
+        tree, searched = _StepTree(saved, candidates, rules), _places(saved, candidates)
     except UnfitError as error:
         raise InputError(f"The certificate is damaged: {error}.") from None
-    kept, raised = _searched(candidates, terms, searched)
-    largest = np.maximum.reduceat(raised, np.flatnonzero(np.diff(kept.variable, prepend=-1)))
-    best = math.fsum(largest)
-    return _Walk(tree, kept, largest[kept.variable] - raised, best, bound).run()
+    if (listed is not None or rules.ancestors) and not searched.all():
+        raise InputError(
+            "The certificate leaves out parent sets, which a list, or a constraint on ancestors, needs all of."
+        )
+    return _Walk(tree, *_searched(candidates, terms, searched), bound, listed or ()).run()
+
+
+def prove_listed(
+    candidates: Candidates,
+    terms: NDArray[np.float64],
+    rules: Rules,
+    arrays: Mapping[str, NDArray[Any]],
+    bound: float,
+    listed: Listed | None,
+) -> ProvedSets:
+    """Check a bound on all structures, and that of a list on all others, if there is one; see `prove`."""
+    if listed is None:
+        return prove(candidates, terms, rules, arrays, bound)
+    highest = max(math.fsum(terms[np.frombuffer(key, dtype=np.int64)]) for key in listed.choices)
+    if highest + EPS * abs(highest) > bound:
+        raise InputError(f"A structure of the list may score {highest!r}, which is above the bound {bound!r}.")
+    return prove(candidates, terms, rules, arrays, min(bound, listed.bound), listed.choices)
 
 
 def prove_decomposable(
-    claim: Claim, data: Dataset, candidates: Candidates, rules: Rules, arrays: Mapping[str, NDArray[Any]]
+    claim: Claim,
+    data: Dataset,
+    candidates: Candidates,
+    rules: Rules,
+    arrays: Mapping[str, NDArray[Any]],
+    listed: Listed | None,
 ) -> tuple[ProvedSets, float]:
-    """Check the bound that a result claims; return what the proof holds, and the largest error of a structure's score.
+    """Check the bounds that a result claims; return what the proof holds, and the largest error of a structure's score.
 
-    Raises InputError if the bound is not proved, or the result has lists that such a proof is not about.
+    Raises InputError if a bound is not proved, or the result has lists that such a proof is not about.
     """
     score, result = claim.result.score, claim.result
-    if result.alternatives is not None or result.proved is not None:
+    if result.proved is not None:
         raise InputError(
-            f"A certificate of the score {score.name} proves nothing about the arcs of all optima and other best "
-            "structures, which the result lists."
+            f"A certificate of the score {score.name} proves nothing about the arcs of all optima, which the result "
+            "lists."
         )
     terms, errors = local_terms(data, candidates, score, rules)
     upper = terms + errors
-    found = prove(candidates, upper + EPS * np.abs(upper), rules, arrays, claim.bound)
+    upper += EPS * np.abs(upper)
+    found = prove_listed(candidates, upper, rules, arrays, claim.bound, listed)
     return found, score_error(data, score.prior, 0.0, errors, candidates.offsets)
 
 
@@ -110,8 +141,8 @@ def _places(saved: SavedArrays, candidates: Candidates) -> NDArray[np.bool_]:
 
 def _searched(
     candidates: Candidates, terms: NDArray[np.float64], searched: NDArray[np.bool_]
-) -> tuple[MemberSets, NDArray[np.float64]]:
-    """Return the sets of the search, and terms that are at least those of the sets that they stand for.
+) -> tuple[NDArray[np.int64], MemberSets, NDArray[np.float64]]:
+    """Return numbers and members of the sets of the search, and terms that are at least those that they stand for.
 
     A structure with a set that was not searched stays acyclic, and within the limits, if a subset takes its place.
     """
@@ -134,30 +165,39 @@ def _searched(
                 )
             # Of the subsets, the first one has the largest term.
             np.maximum.at(raised, own[subset.argmax(axis=0)], terms[some])
-    return MemberSets(candidates.variable[searched], is_parent[searched]), raised[searched]
+    return np.flatnonzero(searched), MemberSets(candidates.variable[searched], is_parent[searched]), raised[searched]
 
 
 class _Inequality(NamedTuple):
-    """An inequality sum_i a(i, S_i) <= right: its members, and the table of a if it is a block's (`_table`)."""
+    """An inequality sum_i a(i, S_i) <= right over its members i, ascending.
+
+    a is 1 if S has one of the `parents`, for `CLOSED` if it has none of them, and for `ARCS`, where every member has
+    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`).
+    """
 
     kind: int
     members: NDArray[np.int64]
     right: float
+    parents: tuple[NDArray[np.int64], ...]
     table: NDArray[np.float64] | None = None
 
     def terms(self, sets: MemberSets) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the sets with a term that is not 0, and these terms."""
-        meets = sets.is_parent[:, self.members]
-        if self.kind >= 0:
-            own = np.flatnonzero(meets[:, 0])
-            return own, np.ones(len(own))
+        if self.kind == ARCS:
+            pairs = zip(self.members, self.parents, strict=True)
+            found = [(sets.variable == i) & sets.is_parent[:, own].all(axis=1) for i, own in pairs]
+            places = np.flatnonzero(np.any(found, axis=0))
+            return places, np.ones(len(places))
         is_member = np.zeros(sets.n_variables, dtype=bool)
         is_member[self.members] = True
-        own = np.flatnonzero(meets.any(axis=1) & is_member[sets.variable])
+        own = np.flatnonzero(is_member[sets.variable])
+        meets = sets.is_parent[np.ix_(own, self.parents[0])]
+        hit = meets.any(axis=1) != (self.kind == CLOSED)
+        own = own[hit]
         if self.table is None:
             return own, np.ones(len(own))
         place = np.searchsorted(self.members, sets.variable[own])
-        return own, self.table[place, meets[own] @ (1 << np.arange(len(self.members)))]
+        return own, self.table[place, meets[hit] @ (1 << np.arange(len(self.members)))]
 
 
 def _table(f: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -180,10 +220,11 @@ class _StepTree:
     """A certificate's arrays after checking: rows, decisions and steps. Raises UnfitError if they do not fit together.
 
     `children` has (kind, a, b, first, second) of every branched node, `steps` its steps in their order: numbers of
-    rows, and their multipliers.
+    rows, and their multipliers. `owner` has the variable of every candidate.
     """
 
-    def __init__(self, saved: SavedArrays, V: int, rules: Rules) -> None:
+    def __init__(self, saved: SavedArrays, candidates: Candidates, rules: Rules) -> None:
+        V, self.owner, self.rules = candidates.n_variables, candidates.variable, rules
         limits = saved.array("row_limit", np.int64, None)
         members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
         values = saved.array("row_values", np.int64, None)
@@ -192,8 +233,8 @@ class _StepTree:
         self.rows, used = list[_Inequality](), 0
         for own, limit in zip(members, limits.tolist(), strict=True):
             inside = np.flatnonzero(own)
-            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else 0
-            self.rows.append(_row(limit, inside, values[used : used + size], rules))
+            size = _size(limit, len(inside), values[used:])
+            self.rows.append(_row(limit, inside, values[used : used + size], rules, V))
             used += size
         branches = saved.array("branches", np.int32, None, 6).tolist()
         nodes = saved.array("step_node", np.int32, None).tolist()
@@ -216,42 +257,78 @@ class _StepTree:
         if not {*seen}.issuperset((*self.children, *self.steps)):
             raise UnfitError("it never reaches a node")
         for kind, a, b, *_ in self.children.values():
-            if kind not in (ARC, ORDER) or a == b or not (0 <= a < V and 0 <= b < V):
+            of_arc = kind in (ARC, ORDER) and a != b and 0 <= a < V and 0 <= b < V
+            if not (of_arc or (kind == PARENT_SET and 0 <= a < len(self.owner))):
                 raise UnfitError("it has an unknown decision")
 
 
-def _row(limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules) -> _Inequality:
+def _size(limit: int, n: int, values: NDArray[np.int64]) -> int:
+    """Return how many of the next values are those of a row with n members; arcs say it in the first one."""
+    if limit == BLOCK:
+        return 1 << n if n <= LARGEST_BLOCK else 0
+    if limit == ARCS and len(values):
+        return 1 + 2 * max(0, int(values[0]))
+    return int(limit == REACHED)
+
+
+def _row(
+    limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules, V: int
+) -> _Inequality:
     """Return an inequality that every structure obeys; raise UnfitError if it is another one."""
-    n = len(members)
+    n, own = len(members), {*members.tolist()}
     if limit == CLUSTER and n:
-        return _Inequality(CLUSTER, members, n - 1.0)
+        return _Inequality(CLUSTER, members, n - 1.0, (members,))
     if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
         table = _table(values)
         shared = table[:, :1]  # what all parent sets of a member have, on both sides
         right = float(values[-1] - shared.sum())
-        return _Inequality(BLOCK, members, right, (table - shared).astype(np.float64))
+        return _Inequality(BLOCK, members, right, (members,), (table - shared).astype(np.float64))
+    if limit == CLOSED and any(d in own and a not in own for a, d in rules.ancestors):
+        return _Inequality(CLOSED, members, n - 1.0, (np.setdiff1d(np.arange(V), members),))
+    if limit == REACHED and len(values) == 1:
+        j = int(values[0])
+        if j not in own and any(a == j and d in own for a, d in rules.no_ancestors):
+            return _Inequality(REACHED, members, n - 1.0, (np.append(members, j),))
+    if limit == ARCS and n and len(values) % 2 and ((values[1:] >= 0) & (values[1:] < V)).all():
+        tails, heads = values[1:].reshape(-1, 2).T
+        parents = [tails[heads == i] for i in range(V)]
+        if np.array_equal(np.unique(heads), members) and any(
+            connected([{*own.tolist()} for own in parents], *one) for one in rules.independences
+        ):
+            return _Inequality(ARCS, members, n - 1.0, tuple(parents[i] for i in members))
     if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
-        return _Inequality(limit, members, float(limit))
+        return _Inequality(limit, np.arange(V), float(limit), (members,))
     raise UnfitError("it builds on an inequality that not every structure obeys")
 
 
 class _Walk:
     """The walk through a tree: every leaf has to have no parent sets left, or a bound on costs that suffices.
 
-    `costs`, shape (K,), are those of the `sets`; `least` is the cost from which on a structure does not exceed the
-    claimed bound.
+    `terms`, shape (K,), are those of the `sets`, whose numbers as candidates are `number`. A leaf may also hold one
+    structure only, which is `listed` or breaks a constraint on paths. `least` is the cost from which on a structure does
+    not exceed the claimed bound, or is none.
     """
 
     def __init__(
-        self, tree: _StepTree, sets: MemberSets, costs: NDArray[np.float64], best: float, bound: float
+        self,
+        tree: _StepTree,
+        number: NDArray[np.int64],
+        sets: MemberSets,
+        terms: NDArray[np.float64],
+        bound: float,
+        listed: Collection[bytes],
     ) -> None:
-        self._tree, self._best, self._bound = tree, best, bound
-        self._least = best - bound + 4 * U * (abs(best) + abs(bound))
+        starts = np.flatnonzero(np.diff(sets.variable, prepend=-1))
+        largest = np.maximum.reduceat(terms, starts)
+        costs = largest[sets.variable] - terms
+        best, most = math.fsum(largest), math.fsum(np.maximum.reduceat(costs, starts))
+        self._tree, self._best, self._bound, self._listed = tree, best, bound, listed
+        self._least = min(best - bound + 4 * U * (abs(best) + abs(bound)), np.nextafter(most * (1 + 4 * U), np.inf))
         self._removed = 0
-        self._take(sets, costs)
+        self._take(number, sets, costs)
 
-    def _take(self, sets: MemberSets, costs: NDArray[np.float64]) -> None:
-        self._sets, self._costs = sets, costs
+    def _take(self, number: NDArray[np.int64], sets: MemberSets, costs: NDArray[np.float64]) -> None:
+        self._number, self._sets, self._costs = number, sets, costs
         self._entries: dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]] = {}
         self._n_entries = 0
 
@@ -259,18 +336,21 @@ class _Walk:
         """Check all nodes; raise InputError at the first leaf that is not proved."""
         tree, V = self._tree, self._sets.n_variables
         allowed, before = np.ones(len(self._costs), dtype=bool), np.zeros((V, V), dtype=bool)
+        for a, d in tree.rules.ancestors:
+            before[a, d] = True
         leaves = 0
         reached, done = self._apply(0, allowed, before)
         # Few sets are left below the root.
         sets = self._sets
-        self._take(MemberSets(sets.variable[allowed], sets.is_parent[allowed]), self._costs[allowed])
+        kept = MemberSets(sets.variable[allowed], sets.is_parent[allowed])
+        self._take(self._number[allowed], kept, self._costs[allowed])
         stack = [(0, np.ones(len(self._costs), dtype=bool), before, reached, done)]
         while stack:
             node, allowed, before, reached, done = stack.pop()
             branch = tree.children.get(node)
             if done or branch is None:
                 leaves += 1
-                if not done:
+                if not done and not self._settled(allowed):
                     raise InputError(
                         f"The certificate only proves the bound {self._best - reached!r} at node {node}, not "
                         f"{self._bound!r} as the result claims."
@@ -284,6 +364,14 @@ class _Walk:
                 stack.append((child, own, order, max(reached, found), closed))
         return ProvedSets(2 * len(tree.children) + 1, leaves, self._removed)
 
+    def _settled(self, allowed: NDArray[np.bool_]) -> bool:
+        """Whether a node holds one acyclic structure only, which is listed or breaks a constraint on paths."""
+        only = np.flatnonzero(allowed)
+        if len(only) > self._sets.n_variables:
+            return False
+        parents = [np.flatnonzero(own).tolist() for own in self._sets.is_parent[only]]
+        return key_of(self._number[only]) in self._listed or not obeys_paths(self._tree.rules, parents)
+
     def _decide(
         self, allowed: NDArray[np.bool_], before: NDArray[np.bool_], kind: int, a: int, b: int, first: bool
     ) -> None:
@@ -294,8 +382,10 @@ class _Walk:
             before |= (before[:, a] | (np.arange(len(before)) == a))[:, None] & (
                 before[b] | (np.arange(len(before)) == b)
             )
-        else:
+        elif kind == ARC:
             allowed &= (self._sets.variable != b) | (self._sets.is_parent[:, a] == first)
+        else:
+            allowed &= (self._sets.variable != self._tree.owner[a]) | ((self._number == a) == first)
 
     def _apply(self, node: int, allowed: NDArray[np.bool_], before: NDArray[np.bool_]) -> tuple[float, bool]:
         """Take the steps of a node; return its best bound on costs, and whether the node is proved."""
@@ -335,7 +425,7 @@ class _Walk:
         """Return the sets in an inequality and their terms, which are kept while there is room."""
         if r not in self._entries:
             if self._n_entries > MOST_ENTRIES:
-                self._take(self._sets, self._costs)
+                self._take(self._number, self._sets, self._costs)
             self._entries[r] = self._tree.rows[r].terms(self._sets)
             self._n_entries += len(self._entries[r][0])
         return self._entries[r]

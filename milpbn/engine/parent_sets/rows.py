@@ -20,6 +20,7 @@ f is nondecreasing here, so all a are at least 0. What all parent sets have, a(i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,14 @@ from milpbn.engine.parent_sets.sets import WORD, ParentSets, has, inside, mask_o
 from milpbn.util.compiled import kernel
 
 CLUSTER, BLOCK, LIMIT, CLOSED, REACHED, ARCS = range(6)
+#: How certificates mark the kinds; a limit has the number itself instead.
+MARKS = {
+    CLUSTER: records.CLUSTER,
+    BLOCK: records.BLOCK,
+    CLOSED: records.CLOSED,
+    REACHED: records.REACHED,
+    ARCS: records.ARCS,
+}
 #: Most members of a block.
 LARGEST_BLOCK = 8
 
@@ -59,7 +68,12 @@ class Row(NamedTuple):
         """The inequality as a certificate has it."""
         if self.kind == LIMIT:
             return self.numbers[0], self.members, ()
-        return records.CLUSTER if self.kind == CLUSTER else records.BLOCK, self.members, self.numbers
+        values = self.numbers
+        if self.kind == ARCS:
+            own = zip(self.members, self.numbers, strict=True)
+            arcs = [(j, i) for i, bits in own for j in range(bits.bit_length()) if bits >> j & 1]
+            values = (len(arcs), *chain.from_iterable(arcs))
+        return MARKS[self.kind], self.members, values
 
 
 class PackedRows(NamedTuple):

@@ -325,11 +325,16 @@ class Search:
         np.minimum.at(least, sets.child[others], relaxation.price(rest).with_set[others])
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         children: list[SearchNode] = []
-        for i in np.argsort(-least, kind="stable").tolist():
+        order = np.argsort(-least, kind="stable").tolist()
+        numbers = [0] * len(order)
+        if (proof := self.cutting.proof) is not None:
+            numbers = proof.divide(node.number, relaxation.step(proof), found[order])
+        for i, number in zip(order, numbers, strict=True):
             allowed, before, bound = rest.copy(), node.before.copy(), max(node.bound, float(least[i]))
             allowed[found[i]] = False
             if bound < np.inf and not self._pruned(bound) and propagate(sets, allowed, before):
-                children.append(SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis))
+                child = SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis, number)
+                children.append(child)
             rest[sets.offsets[i] : sets.offsets[i + 1]] = False
             rest[found[i]] = True
         children.sort(key=lambda child: child.bound)

@@ -184,6 +184,8 @@ class _Maximisation:
         pool.offer(in_eta, self._value(in_eta))
         self.events.offer(structure)
         if pool.size > 1:
+            # If it leaves the list, the bound on all others counts it with its rounding errors, as a verifier does.
+            pool.leaf(in_eta, self._score(float(self.listed.sets.costs[choice].sum())))
             pool.explore(problem, self._value, EXPLORED, self.events.budget, parallel=False)
             self.events.offer(problem.candidates.structure(pool.best()[0][0]))
         return self.listed.best - pool.cutoff if pool.selective else math.inf

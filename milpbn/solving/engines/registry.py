@@ -138,18 +138,6 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             f"A certificate comes with the backends {' and '.join(OWN)}, not with {name}; leave one of them out.",
         ),
         (
-            options.certificate is not None and options.root_only,
-            not can.local_only,
-            f"A certificate of the score {score.name} comes with a whole search, milpbn solve; leave out --certificate "
-            "(certificate).",
-        ),
-        (
-            options.certificate is not None and options.most_listed > 1,
-            can.continues_root,
-            f"A certificate of a list of the best structures comes with the backend {NativeEngine.name}, not with "
-            f"{name}; leave out --certificate (certificate), or --n-best (n_best) and --within (within).",
-        ),
-        (
             options.certificate is not None,
             score.kind.certified,
             f"A certificate comes with the scores {', '.join(certified)}, not with {score.name}.",

@@ -1,5 +1,6 @@
 """Proofs by multipliers: both verifiers accept what branch and cut records, and no change lets a false bound pass."""
 
+import math
 import random
 from fractions import Fraction
 from itertools import combinations
@@ -7,13 +8,16 @@ from itertools import combinations
 import numpy as np
 import pytest
 from campaign.forge import change_arrays
-from running import branch_early, in_parts
+from running import all_choices, branch_early, in_parts
 
+from milpbn.certificate.exact.multipliers import ExactRules
 from milpbn.certificate.exact.multipliers import prove as prove_exactly
 from milpbn.certificate.format import kept_arrays
 from milpbn.certificate.multiplier_proof import MultiplierProof
+from milpbn.certificate.verify.alternatives import key_of
 from milpbn.certificate.verify.multipliers import prove
 from milpbn.engine.events import EventLog
+from milpbn.engine.pool import Pool
 from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
@@ -81,26 +85,28 @@ def searched_in_parts(problem, seed):
     return max(known, least), [events.count for events in parts if events.count], proof.arrays()
 
 
-def verify(problem, arrays, bound):
+def verify(problem, arrays, bound, listed=None):
     """Ask the verifier."""
-    return prove(problem.candidates, problem.linear, problem.rules, arrays, bound)
+    return prove(problem.candidates, problem.linear, problem.rules, arrays, bound, listed)
 
 
-def verify_exactly(problem, arrays, bound):
+def verify_exactly(problem, arrays, bound, listed=None):
     """Ask the exact checker."""
     families = zip(problem.candidates.variable.tolist(), problem.candidates.flat, strict=True)
     terms = zip(families, problem.linear.tolist(), strict=True)
     sets = [(i, sum(1 << j for j in s), Fraction(term)) for (i, s), term in terms]
-    prove_exactly(sets, problem.rules.max_children, arrays, Fraction(bound))
+    rules = problem.rules
+    own = ExactRules(rules.max_children, rules.ancestors, rules.no_ancestors, rules.independences)
+    prove_exactly(sets, own, arrays, Fraction(bound) if np.isfinite(bound) else bound, listed)
 
 
-def accepted(check, problem, arrays, bound):
+def accepted(check, problem, arrays, bound, *listed):
     """Whether a checker accepts a proof. The exact one turns these errors into a refusal."""
     exact = (
         (KeyError, IndexError, TypeError, AttributeError, ArithmeticError) if check is verify_exactly else ()
     )
     try:
-        check(problem, arrays, bound)
+        check(problem, arrays, bound, *listed)
     except (ValueError, *exact):
         return False
     return True
@@ -159,6 +165,102 @@ def test_a_stopped_search_proves_the_bound_that_it_told(monkeypatch):
             assert accepted(verify_exactly, problem, arrays, bound)
             n_open += bound > optimum(problem) + 1e-6
     assert n_open > 3
+
+
+def drawn_with_paths(seed):
+    """Return a problem of 4 or 5 variables with few parent sets, most of them with constraints on paths."""
+    rng, problem = np.random.default_rng(seed), drawn(seed)
+    n = min(4 + seed % 2, problem.candidates.n_variables)
+    kept = [[s for s in own if max(s, default=0) < n and rng.random() < 0.7 or not s] for own in problem.candidates.sets]
+    candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(map(tuple, kept[:n])))
+    pairs = [(j, i) for i in range(n) for j in range(n) if i != j]
+
+    def some(most):
+        chosen = rng.choice(len(pairs), int(rng.integers(0, most + 1)), replace=False)
+        return [pairs[k] for k in chosen.tolist()]
+
+    def apart(a, b):
+        return a, b, frozenset(j for j in range(n) if j not in (a, b) and rng.random() < 0.4)
+
+    rules = Rules(
+        max_children={0: 2} if seed % 3 == 0 else {},
+        ancestors=frozenset(some(2) if rng.random() < 0.6 else ()),
+        no_ancestors=frozenset(some(2) if rng.random() < 0.6 else ()),
+        independences=frozenset(apart(*pair) for pair in some(2)) if rng.random() < 0.6 else frozenset(),
+    )
+    scores = 10.0 * rng.integers(-3, 4, candidates.n_sets) if seed % 4 == 1 else 9 * rng.normal(size=candidates.n_sets)
+    local = LocalProblem.of(LocalScores(candidates, scores))
+    return LocalProblem(local.data, local.score, candidates, rules, local.linear, local.linear_error)
+
+
+def ranked(problem):
+    """Return the choices of all allowed structures, the best first, and their scores."""
+    choices = [c for c in all_choices(problem.candidates) if problem.obeys(problem.candidates.structure(c))]
+    scores = np.array([math.fsum(problem.linear[c]) for c in choices])
+    order = np.argsort(-scores, kind="stable")
+    return [choices[k] for k in order], scores[order]
+
+
+def list_searched(problem, seed, size, reach, nodes=10**9):
+    """Return the list of a search, the bound on all others, and the arrays of its proof."""
+    proof, pool, events = MultiplierProof(), Pool(size, reach), EventLog(lambda: events.count >= nodes)
+    settings = Settings(seed=seed, reduce=seed % 3 > 0)
+    BranchAndCutEngine().run(problem, Start(proof=proof, pool=pool), settings, events)
+    if size == 1:
+        known = max((problem.rescored(s)[0] for s in events.structures), default=-np.inf)
+        return [], max(known, min(events.bounds, default=np.inf)), proof.arrays()
+    return [choice for choice, _ in pool.best()], pool.others(pool.rest), proof.arrays()
+
+
+def accepted_list(check, problem, arrays, bound, listed):
+    """Whether a checker accepts a proof of a bound on all structures but some."""
+    bits = [sum(1 << j for j in s) for s in problem.candidates.flat]
+    keys = {key_of(choice) if check is verify else tuple(bits[p] for p in choice) for choice in listed or ()}
+    return accepted(check, problem, arrays, bound, None if listed is None else keys)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_proofs_of_lists_and_of_constraints_on_paths(seed, monkeypatch):
+    """Honest ones are accepted; a smaller bound, another list, other constraints and changed proofs are not."""
+    check_list(seed, monkeypatch, 8)
+
+
+@pytest.mark.slow
+def test_a_thousand_more_lists(monkeypatch):
+    for seed in range(1000, 2000):
+        with monkeypatch.context() as patch:
+            check_list(seed, patch, 3)
+
+
+def check_list(seed, monkeypatch, forgeries):
+    problem, rng = drawn_with_paths(seed), random.Random(seed)
+    choices, scores = ranked(problem)
+    if not choices:
+        return
+    if seed % 2:
+        branch_early(monkeypatch, seed)
+    size, reach = rng.choice([1, 2, 3, 8, 40, 10**6]), rng.choice([np.inf, np.inf, 5.0])
+    nodes = rng.choice([1, 3, 10**9, 10**9])
+    listed, bound, arrays = list_searched(problem, seed, size, reach, nodes)
+    own = {key_of(choice) for choice in listed}
+    rest = [score for choice, score in zip(choices, scores, strict=True) if key_of(choice) not in own]
+    best = max(rest, default=-np.inf)
+    assert bound >= best - 1e-9
+    listed = listed if size > 1 else None
+    if nodes == 10**9:
+        assert len(own) == min(len(choices), size) or size == 1 or reach < np.inf
+        assert bound <= max(best, scores[min(size, len(scores)) - 1], scores[0] - reach) + 1e-6
+    lower = best - 1e-7 * max(1.0, abs(best)) if rest else -np.inf
+    for check in (verify, verify_exactly):
+        assert accepted_list(check, problem, arrays, bound, listed)
+        assert not rest or not accepted_list(check, problem, arrays, lower, listed)
+        for choice in (listed or ())[:3]:
+            fewer = [other for other in listed if other is not choice]
+            score = math.fsum(problem.linear[choice])
+            assert not accepted_list(check, problem, arrays, score - 1e-7 * max(1.0, abs(score)), fewer)
+        for _ in range(forgeries if rest else 0):
+            forged = change_arrays(rng, arrays)
+            assert not accepted_list(check, problem, forged, lower, listed)
 
 
 def without(arrays, name, at):
