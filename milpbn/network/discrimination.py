@@ -6,7 +6,7 @@ Rows of the class are the positive ones, and rows that are predicted to be of it
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -256,17 +256,22 @@ NAMES = {
     "balanced_accuracy": "balanced accuracy",
     "matthews": "Matthews",
 }
+#: Those that rank rows, and are shown with intervals beside the others.
+LEADING = ("roc_auc", "average_precision")
 
 
 def class_figures(
     label: str,
-    scores: NDArray[np.float64],
+    scores: NDArray[np.float64] | None,
     positive: NDArray[np.bool_],
     alarm: NDArray[np.bool_],
     weights: NDArray[np.float64],
 ) -> ClassFigures:
-    """Return the figures of a class: its probabilities, which rows are of it and predicted to be, positive weights."""
-    ranked = rankings(scores, positive, weights)
+    """Return the figures of a class: its probabilities, which rows are of it and predicted to be, positive weights.
+
+    Without probabilities there are only the figures of the decisions.
+    """
+    ranked = {} if scores is None else rankings(scores, positive, weights)
     values = {key: ranking.value for key, ranking in ranked.items()}
     intervals = {key: ranking.interval for key, ranking in ranked.items() if ranking.interval is not None}
     shares = {
@@ -284,7 +289,7 @@ def class_figures(
     if "f1" in values:
         low, high = intervals["f1"]
         values["f1"], intervals["f1"] = (_f1(values["f1"]), (_f1(low), _f1(high)))
-    if ranked:  # both kinds of rows are there
+    if "sensitivity" in values and "specificity" in values:
         share = float(weights @ positive / weights.sum())
         parts = (values["sensitivity"], values["specificity"], share)
         ends = (intervals["sensitivity"], intervals["specificity"], score_interval(positive, weights))
@@ -297,9 +302,25 @@ def class_figures(
         share=float(weights @ positive / weights.sum()),
         alarms_per_1000=1000 * float(weights @ alarm / weights.sum()),
         intervals=intervals,
-        thresholds=Curve.of(scores, positive, weights).at_sensitivities(),
+        thresholds=() if scores is None else Curve.of(scores, positive, weights).at_sensitivities(),
         **{key: values.get(key, math.nan) for key in NAMES},
     )
+
+
+def mean_figures(found: Sequence[ClassFigures]) -> tuple[dict[str, float], dict[str, Interval]]:
+    """Return the means of the figures of several classes, without undefined ones, and their intervals.
+
+    The ends of an interval are the means of the classes' ends, which holds however the classes depend on one another.
+    """
+    values: dict[str, float] = {}
+    intervals: dict[str, Interval] = {}
+    for key in NAMES:
+        known = [one for one in found if key in one.intervals]
+        if known:
+            values[key] = float(np.mean([getattr(one, key) for one in known]))
+            low, high = (float(np.mean([one.intervals[key][end] for one in known])) for end in (0, 1))
+            intervals[key] = low, high
+    return values, intervals
 
 
 def _f1(share: float) -> float:

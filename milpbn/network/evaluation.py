@@ -346,5 +346,13 @@ def rarest(classes: NDArray[np.integer], weights: NDArray[np.float64], n_classes
     return n_classes - 1 - int(totals[::-1].argmin())
 
 
+def majority(train: Dataset, rows: Dataset) -> tuple[str, float]:
+    """Return the class with the largest weight in training data, and its share of the weight of other rows."""
+    seen = train.y >= 0
+    most = int(np.bincount(train.y[seen], train.weights[seen]).argmax())
+    share = float(rows.weights[rows.y == most].sum() / rows.weights.sum())
+    return train.variables[-1].states[most], min(1.0, share)
+
+
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
