@@ -15,7 +15,7 @@ from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
 from milpbn.cli.sections import Values, option, option_group, options, verb
 from milpbn.cli.steps import control, show_notes, show_stages, started, write_json
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, NUMBER, OUTPUT, TEXT, Parsed, parse_names
+from milpbn.cli.types import CLASS, COUNT, DATA, NUMBER, OUTPUT, TEXT, Parsed, parse_names
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
@@ -45,6 +45,11 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
         "--against",
         _CONTESTANT,
         "The one of them to which the others' differences are stated, with intervals; default the first.",
+    ),
+    option(
+        "--positive",
+        CLASS,
+        "The class to detect; default the rarest of two. Of more classes, ROC-AUC and the like are means over all.",
     ),
     option("--folds", COUNT, "Compare over K stratified folds instead of one split.", metavar="K"),
     option("--repeats", COUNT, "Number of cross-validations with --folds; default 1.", metavar="R"),
@@ -104,7 +109,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
 
     One split tests them on held-out rows; --folds K --repeats R on every row in turn, R times. Under the table stand
     the differences to one of them (--against), with 95 % intervals; differences that the rows cannot tell from 0 are
-    said to be "not distinguishable". Times are those of learning, per fold.
+    said to be "not distinguishable". A second table has ROC-AUC, average precision, sensitivity and the like; it comes
+    first where a class has less than 10 % of the rows. Times are those of learning, per fold.
 
     All structures are scored, and their gaps computed, by one score: the first of --learners whose search ends with
     a bound, with its gamma, smoothing, max_parents and class parents. Options of the score hold for all exact
@@ -147,7 +153,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
     how: dict[str, Any] = {"against": run.against, "output": run.output, "checkpoint": run.checkpoint}
     how |= {"score": score.given, "options": own, "control": settings, "resume": bool(run.resume)}
-    how["dask"] = run.dask
+    how |= {"dask": run.dask, "positive": run.positive}
     if run.folds is None:
         train, test = training_and_test_rows(source, run.test_share, run.random_state)
         show_notes(train, quiet=run.quiet)

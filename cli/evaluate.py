@@ -11,7 +11,7 @@ from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import flag, option, options, verb
 from milpbn.cli.steps import json_line, say_notes, write_json, write_text
 from milpbn.cli.table_options import RowOptions, row_options
-from milpbn.cli.types import DATA, FILE, OUTPUT
+from milpbn.cli.types import CLASS, DATA, FILE, OUTPUT
 
 if TYPE_CHECKING:
     from milpbn.network import Evaluation
@@ -19,22 +19,30 @@ if TYPE_CHECKING:
 
 #: Shared by the verbs that print figures.
 JSON = flag("--json as_json", "Print the figures as one JSON object.")
+POSITIVE = option("--positive", CLASS, "The class to detect; default the rarest one in DATA.")
 
 
 @verb(short_help="Measure a classifier's accuracy.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA)
 @row_options
-@options(JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
+@options(POSITIVE, JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
 def evaluate(
     classifier: str,
     data: str,
     chosen: RowOptions,
+    positive: str | None,
     as_json: bool,
     output: str | None,
     quiet: bool,
 ) -> None:
     """Measure the accuracy of a classifier on DATA, with a 95 % interval, and show which classes it confuses.
+
+    How well one class is told from the others is measured by ROC-AUC, average precision, sensitivity, specificity,
+    precision, F1, balanced accuracy and Matthews' coefficient. With two classes, or --positive, these are shown with
+    95 % intervals, and a table of thresholds says how many of 1,000 rows are alarms where a given share of the class
+    is found. With more classes there is a row for each against all others. Where a class has less than 10 % of the
+    rows, these figures come first.
 
     Beside the accuracy stands that of always answering with the most frequent class. Log-loss, Brier score (0 is best,
     2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,
@@ -49,6 +57,7 @@ def evaluate(
     \b
     Example:
       milpbn evaluate classifier.json test.csv
+      milpbn evaluate classifier.json test.csv --positive sick
       milpbn evaluate classifier.json test.csv --output figures.json
     """
     from milpbn.network import AveragedClassifier, load_any_classifier
@@ -60,7 +69,7 @@ def evaluate(
     samples, rows = chosen.read(loaded, data)
     say_notes(samples.notes, quiet=quiet)
     provenance = getattr(loaded, "provenance", {})
-    figures = count(loaded, samples, recorded_gamma(provenance))
+    figures = count(loaded, samples, recorded_gamma(provenance), positive=positive)
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(provenance)
     about = None if record is None else record.to_dict()
@@ -69,14 +78,16 @@ def evaluate(
     if as_json:
         write_text(None, json_line(document))
     else:
-        say(describe(figures, rows, record, networks))
+        say(describe(figures, rows, record, networks, alone=positive is not None))
 
 
-def describe(figures: Evaluation, rows: str, record: ParameterFit | None, networks: int) -> str:
+def describe(
+    figures: Evaluation, rows: str, record: ParameterFit | None, networks: int, *, alone: bool = False
+) -> str:
     """Return the figures as lines of text.
 
-    Others say how the classifier's parameters were fitted if not as the score's, and of how many networks it is the
-    average if of more than one.
+    Others say how the classifier's parameters were fitted if not as the score's, of how many networks it is the
+    average if of more than one, and whether of several classes the positive one is shown `alone`.
     """
     from milpbn.solving.progress import parameter_lines
     from milpbn.util.plurals import counted
@@ -85,14 +96,17 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None, networ
     weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
     if weighted:
         weight += f"; they say as much as {figures.effective_size:.4g} of equal weight"
+    detection = _detection(figures, alone or len(figures.classes) == 2)
     lines = [
         f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
+        *(detection if figures.has_rare_class else []),
         f"accuracy     {_accuracy(figures)}",
         f"majority     {_majority(figures)}",
         *_beside(figures),
+        *([] if figures.has_rare_class else detection),
         f"mean margin  {figures.mean_log_margin:.6f} nats",
-        f"log-loss     {figures.log_loss:.6f} nats",
-        f"Brier score  {figures.brier:.6f}  (0 is best, 2 worst)",
+        f"log-loss     {figures.log_loss:.6f} nats{_within(figures.log_loss_interval)}",
+        f"Brier score  {figures.brier:.6f}  (0 is best, 2 worst{_within(figures.brier_interval, '; {}')})",
     ]
     if figures.soft_margin is not None:
         lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
@@ -117,6 +131,32 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None, networ
             *_confusion(figures),
         ]
     )
+
+
+def _within(interval: tuple[float, float] | None, form: str = "  ({})") -> str:
+    if interval is None:
+        return ""
+    return form.format(f"95 % interval {max(0.0, interval[0]):.6f} to {interval[1]:.6f}")
+
+
+def _detection(figures: Evaluation, alone: bool) -> list[str]:
+    """Return how well the positive class is told from the others, or each class from all others."""
+    from milpbn.network.discrimination import NAMES
+
+    what = "rows" if figures.unweighted is None else "weight"
+    if alone:
+        found = figures.detected
+        lines = [
+            f"detecting    {found.label}: {found.rows} of {figures.samples} rows, {100 * found.share:.2f} % of the {what}"
+        ]
+        lines += [f"  {name:<18} {value:>7}  ({within})" for name, value, within in found.shown()]
+        lines.append(f"  {found.alarms_per_1000:.1f} of 1,000 {what} are predicted {found.label}; by threshold:")
+        return [*lines, *_table(found.shown_thresholds())] if found.thresholds else lines[:-1]
+    rows = [
+        [one.label, f"{one.rows}", *(f"{getattr(one, key):.4f}".replace("nan", "-") for key in NAMES)]
+        for one in figures.by_class
+    ]
+    return ["each class against all others", *_table([["", "rows", *NAMES.values()], *rows])]
 
 
 def _interval(low: float, high: float) -> str:

@@ -29,7 +29,7 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.network.classifier import DESCRIBED
-from milpbn.network.evaluation import unseen_classes
+from milpbn.network.evaluation import labelled_rows, majority, unseen_classes
 from milpbn.network.intervals import effective_rows
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
@@ -84,15 +84,20 @@ def training_and_test_rows(
     return train, source.encode(train.variables, held)
 
 
-def with_differences(rows: Sequence[ComparisonRow], against: str | None) -> tuple[ComparisonRow, ...]:
-    """Return rows of one split with the differences to one of them, as far as it is there."""
+def with_differences(
+    rows: Sequence[ComparisonRow], against: str | None, positive: int | None
+) -> tuple[ComparisonRow, ...]:
+    """Return rows of one split with the differences to one of them, as far as it is there.
+
+    `positive` is the code of the class to detect, if it is one.
+    """
     other = next((row.judged for row in rows if row.name == against and row.judged is not None), None)
     if other is None:
         return tuple(rows)
     return tuple(
         row
         if row.judged is None or row.name == against
-        else replace(row, differences=row.judged.minus(other))
+        else replace(row, differences=row.judged.minus(other) | row.judged.ranked_minus(other, positive))
         for row in rows
     )
 
@@ -137,6 +142,8 @@ def compare(
         Seed, threads, parameters, reports, and the time limit that each learner has for itself.
     against : str, optional
         The learner to which the others' differences are stated; by default the first.
+    positive : str, optional
+        The class to detect; by default the rarest of two. Of more classes, figures are means over all.
 
     Returns
     -------
@@ -150,22 +157,26 @@ def compare(
         As `compare_each`; if a name or an option is unknown, out of range or without effect
         (`milpbn.learners.contestants.Contest`); if the checkpoint cannot be used.
     """
-    contest = Contest(names, **how)
+    asked = Contest(names, **how)
+    contest, rarest_share = asked.detecting(train)
     data = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
-    finished = FinishedRows(checkpoint, contest.described(data), resume=resume)
+    finished = FinishedRows(checkpoint, asked.described(data), resume=resume)
     found = without_rows(
         train,
         contest,
         test_samples=0 if test is None else test.n_samples,
         effective_rows=None if test is None else effective_rows(test.weights),
         against=None if test is None else contest.against or contest.order[0],
+        rarest_share=rarest_share,
+        majority=None if test is None else majority(train, labelled_rows(test)),
     )
     if test is not None:
         found = replace(found, notes=(*found.notes, *unseen_classes(test.y, f"test rows of {test.name!r}")))
     with workers_for(contest, dask) as where:
         rows = compare_each(train, test, contest, finished=finished, where=where)
         listed = accumulate(([row] for row in rows), add)
-        steps = (replace(found, rows=with_differences(rows, found.against)) for rows in listed)
+        positive = contest.positive_code(train)
+        steps = (replace(found, rows=with_differences(rows, found.against, positive)) for rows in listed)
         return last(found, steps, output)
 
 
@@ -183,6 +194,7 @@ def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
         time_limit=control.time_limit,
         random_state=control.random_state,
         parameters=control.parameters,
+        positive=contest.positive,
         notes=dropped_notes(data.notes),
         **others,
     )
@@ -313,7 +325,8 @@ class Learning:
         if predictor is None:
             return Learnt(replace(row, note="nothing was found in time"), failed=True)
         row = replace(row, arcs=None if structure is None else len(structure.arcs))
-        return Learnt(_with_accuracy(row, predictor, train, test, budget), structure)
+        positive = self.contest.positive_code(train)
+        return Learnt(_with_accuracy(row, predictor, train, test, budget, positive), structure)
 
 
 def _learn(
@@ -362,19 +375,25 @@ def _with_score(
 
 
 def _with_accuracy(
-    row: ComparisonRow, predictor: Predictor, train: Dataset, test: Dataset | None, budget: Budget
+    row: ComparisonRow,
+    predictor: Predictor,
+    train: Dataset,
+    test: Dataset | None,
+    budget: Budget,
+    positive: int | None,
 ) -> ComparisonRow:
     """Return a row with what the predictor does on training and test rows, as far as there is time, and notes."""
     judged = None
     if test is not None:
         judged = within(lambda: Judged.of(predictor, test), budget.over, name="milpbn-accuracy")
     training, _ = share_right(predictor, train, budget)
+    values, intervals = ({}, {}) if judged is None else judged.detection(positive)
     late = "accuracy not counted: the time was over" if training is None else ""
     return replace(
         row,
-        **({} if judged is None else judged.means()),
+        **({} if judged is None else judged.means() | values),
         training=training,
-        intervals={} if judged is None else judged.intervals(),
+        intervals={} if judged is None else judged.intervals() | intervals,
         parameters=getattr(predictor, "n_parameters", None),
         note="; ".join(filter(None, (late, note_on_parameters(row.details)))),
         judged=judged,

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypedDict
 
+from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, require_used
 from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.evaluation import rarest
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.warm_up import compile_all, count, tiny_data
@@ -88,6 +90,7 @@ class ContestOptions(TypedDict, total=False):
     options: Mapping[str, Mapping[str, Any]] | None
     control: Control
     against: str | None
+    positive: str | None
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,7 @@ class Contest:
     options: Mapping[str, Mapping[str, Any]] | None = None
     control: Control = Control()
     against: str | None = None
+    positive: str | None = None
 
     def __post_init__(self) -> None:
         check_names(self.names, self.options)
@@ -112,6 +116,25 @@ class Contest:
     def exact(self) -> dict[str, Score]:
         """The scores whose structures are found by exact search."""
         return exact_scores(self.names, self.score or {})
+
+    def detecting(self, data: Dataset) -> tuple[Contest, float]:
+        """Return the contest with a positive class, and the rarest class's share of the weight.
+
+        Of two classes the rarest one is positive; of more there is none unless the user names it.
+        """
+        classes = data.variables[-1].states
+        if self.positive is not None and self.positive not in classes:
+            raise InputError(
+                f"--positive (positive) is {self.positive!r}, and the classes are {', '.join(map(repr, classes))}."
+            )
+        rare, total = rarest(data.y, data.weights, len(classes)), float(data.weights.sum())
+        share = float(data.weights[data.y == rare].sum()) / total
+        positive = classes[rare] if self.positive is None and len(classes) == 2 else self.positive
+        return replace(self, positive=positive), share
+
+    def positive_code(self, data: Dataset) -> int | None:
+        """Return the code of the positive class in some data; None without one."""
+        return None if self.positive is None else data.variables[-1].states.index(self.positive)
 
     def options_of(self, name: str) -> Mapping[str, Any]:
         """Return the given options of a learner."""
@@ -169,6 +192,7 @@ class Contest:
                 "--seed": self.control.random_state,
                 "--time-limit": self.control.time_limit,
                 "--parameters": self.control.parameters,
+                "--positive": self.positive,
                 **of_learners,
                 **others,
             },

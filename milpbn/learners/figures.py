@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Annotated, Any, ClassVar
 
 from milpbn.claims.about import DataSummary
 from milpbn.claims.reading import read_score
 from milpbn.network.classifier import score_of
+from milpbn.network.discrimination import LEADING, NAMES, RARE
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
@@ -41,12 +43,15 @@ class ComparisonRow:
         Mean of -log P(c | z) in nats, and Brier score between 0 and 2, on the test rows; None without probabilities.
     unweighted : float or None
         Share of the test rows that is classified correctly, each counting once; None where their weights are equal.
+    roc_auc, average_precision, sensitivity, specificity, precision, f1, balanced_accuracy, matthews : float or None
+        On the test rows, how well `Comparison.positive` is told from the other classes, or the means over all classes
+        (`milpbn.network.discrimination.ClassFigures`).
     intervals : mapping from str to (float, float)
-        95 % intervals of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
+        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
         and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which contain those of
         the rows where weights differ.
     differences : mapping from str to Difference
-        For each of these, the learner's figure minus that of `Comparison.against` on the same rows.
+        The learner's figure minus that of `Comparison.against` on the same rows; on one split not of all figures.
     arcs : float or None
         Number of arcs of the structure; None for a model that is not an acyclic graph.
     score : float or None
@@ -71,7 +76,7 @@ class ComparisonRow:
     """
 
     #: What files of earlier versions lack.
-    LATER: ClassVar[tuple[str, ...]] = ("unweighted",)
+    LATER: ClassVar[tuple[str, ...]] = ("unweighted", *NAMES)
 
     name: str
     test: Share = None
@@ -79,6 +84,14 @@ class ComparisonRow:
     log_loss: Number = None
     brier: Annotated[float, Within(0.0, 2.0)] | None = None
     unweighted: Share = None
+    roc_auc: Share = None
+    average_precision: Share = None
+    sensitivity: Share = None
+    specificity: Share = None
+    precision: Share = None
+    f1: Share = None
+    balanced_accuracy: Share = None
+    matthews: Annotated[float, Within(-1.0, 1.0)] | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     differences: Mapping[str, Difference] = field(default_factory=dict)
     arcs: Number = None
@@ -164,11 +177,18 @@ class Comparison:
         Number of parts that all learners were tested on.
     against : str or None
         The learner to which the differences are; None without test rows.
+    positive : str or None
+        The class to detect; None for the means over all classes.
+    majority : (str, float) or None
+        The most frequent class of `data`, and its share of the weight of the test rows.
+    rarest_share : float or None
+        Share of the rarest class in the weight of `data`. Below `milpbn.network.discrimination.RARE`, what is shown
+        begins with how well classes are told apart.
     rows : tuple of ComparisonRow
         One row per learner, exact searches first.
     """
 
-    LATER: ClassVar[tuple[str, ...]] = ("effective_rows",)
+    LATER: ClassVar[tuple[str, ...]] = ("effective_rows", "positive", "rarest_share")
 
     data: DataSummary
     test_samples: int
@@ -182,6 +202,9 @@ class Comparison:
     repeats: Count | None = None
     parts_done: int = 1
     against: str | None = None
+    positive: str | None = None
+    majority: tuple[str, float] | None = None
+    rarest_share: Share = None
     rows: tuple[ComparisonRow, ...] = ()
 
     @property
@@ -207,8 +230,9 @@ class Comparison:
         return read_as(
             cls,
             f,
-            *("version", "reference", "seed", "score", "rows"),
+            *("version", "reference", "seed", "score", "majority", "rows"),
             random_state=f.whole("seed"),
+            majority=_majority(f),
             score=_plain(f.fields("score")),
             rows=tuple(ComparisonRow.read(row, where) for row in f.objects("rows")),
         )
@@ -231,6 +255,9 @@ class Comparison:
             "repeats": self.repeats,
             "parts_done": self.parts_done,
             "against": self.against,
+            "positive": self.positive,
+            "majority": None if self.majority is None else list(self.majority),
+            "rarest_share": self.rarest_share,
             "rows": [row.to_dict() for row in self.rows],
         }
         return dict(json_safe(document))
@@ -250,11 +277,52 @@ class Comparison:
                 "      weighted: test %, log-loss, Brier, training %; the test rows say as much as "
                 f"{self.effective_rows:.4g} of equal weight; rows %: each test row counts once"
             )
-        lines = [head, *notes, *left_out_lines(self.data.left_out), show(self.rows)]
-        lines += show_differences(self.rows, self.against)
+        lines = [head, *notes, *left_out_lines(self.data.left_out)]
+        rare = self.rarest_share is not None and self.rarest_share < RARE
+        accuracies = show(self.rows).split("\n")
+        if self.majority is not None:
+            label, share = self.majority
+            accuracies.insert(0, f"accuracy, beside {100 * share:.2f} % by always answering {label}")
+        parts = [accuracies, self._detection()]
+        lines += chain.from_iterable(reversed(parts) if rare else parts)
+        lines += show_differences(self.rows, self.against, rare=rare)
         if self.parameters not in (None, "ml"):
             lines.append(f"parameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}")
         return "\n".join(lines)
+
+
+    def _detection(self) -> list[str]:
+        """Return the table of how well classes are told apart; no lines without test rows."""
+        known = [row for row in self.rows if any(getattr(row, key) is not None for key in NAMES)]
+        if not known:
+            return []
+        rarest = "" if self.rarest_share is None else f" (the rarest class has {100 * self.rarest_share:.1f} %)"
+        found = "each class against all others, means" if self.positive is None else f"detecting {self.positive}"
+        lines = [["", *(head for key in NAMES for head in _heads(key))]]
+        for row in known:
+            cells = [row.name]
+            for key in NAMES:
+                value, (low, high) = getattr(row, key), row.intervals.get(key, (None, None))
+                cells.append("-" if value is None else f"{value:.3f}")
+                if key in LEADING:
+                    cells.append("-" if low is None or high is None else f"{low:.3f} to {high:.3f}")
+            lines.append(cells)
+        return [found + rarest, *_aligned(lines)]
+
+
+def _heads(key: str) -> list[str]:
+    return [NAMES[key], "95 % interval"] if key in LEADING else [NAMES[key]]
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table with the first column at the left, and all others at the right of their width."""
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
+    return [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in lines
+    ]
 
 
 def _interval(of: Fields, key: str) -> Interval:
@@ -262,6 +330,15 @@ def _interval(of: Fields, key: str) -> Interval:
     if len(ends) != 2:
         raise of.contradiction(f"{key!r} is not an interval of two numbers")
     return ends[0], ends[1]
+
+
+def _majority(of: Fields) -> tuple[str, float] | None:
+    if of.missing("majority"):
+        return None
+    match of.get("majority"):
+        case [str(label), int() | float() as share] if 0 <= share <= 1:
+            return label, float(share)
+    raise of.contradiction("'majority' is not a class and its share")
 
 
 def _plain(of: Fields) -> dict[str, Any]:
@@ -302,13 +379,7 @@ def show(rows: Sequence[ComparisonRow]) -> str:
                 f"{row.seconds:.1f}",
             )
         )
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    out = [
-        "  ".join(
-            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
-        )
-        for line in lines
-    ]
+    out = _aligned(lines)
     solved = reference_row(rows)
     if solved is None:
         why = "no exact search has a bound"
@@ -334,15 +405,22 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
-def show_differences(rows: Sequence[ComparisonRow], against: str | None) -> list[str]:
-    """Return the differences to one learner, with intervals and in words, as lines of text; none without any."""
+def show_differences(
+    rows: Sequence[ComparisonRow], against: str | None, *, rare: bool = False
+) -> list[str]:
+    """Return the differences to one learner, with intervals and in words, as lines of text; none without any.
+
+    Where a class is `rare`, those of the rankings come first.
+    """
     lines = []
     weighted = "weighted " if any("unweighted" in row.differences for row in rows) else ""
-    for key, what, factor, digits, larger in (
+    ranked = [(key, f"{weighted}{NAMES[key]}", 1, 4, True) for key in LEADING]
+    others = [
         ("test", f"{weighted}test accuracy, in points", 100, 2, True),
         ("unweighted", "test accuracy of rows that count once, in points", 100, 2, True),
         ("log_loss", f"{weighted}log-loss, in nats", 1, 4, False),
-    ):
+    ]
+    for key, what, factor, digits, larger in ranked + others if rare else others + ranked:
         compared = [(row.name, row.differences[key]) for row in rows if key in row.differences]
         if not compared:
             continue

@@ -23,13 +23,14 @@ from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedRows
 from milpbn.network.classifier import DESCRIBED
-from milpbn.network.evaluation import unseen_classes
+from milpbn.network.discrimination import NAMES
+from milpbn.network.evaluation import majority, unseen_classes
 from milpbn.network.intervals import Interval, effective_rows, wilson_interval
 from milpbn.trials.differences import Difference, corrected_interval, paired_parts, paired_shares
 from milpbn.trials.judged import LARGEST, Judged
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
-FIGURES = ("test", "unweighted", "log_loss", "brier")
+FIGURES = ("test", "unweighted", "log_loss", "brier", *NAMES)
 #: Those that are shares of correctly classified rows.
 SHARES = ("test", "unweighted")
 #: Attributes whose means are shown.
@@ -63,7 +64,7 @@ def compare_over_folds(
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
     output : path-like, optional
         A JSON file that is updated after every part.
-    names, checkpoint, resume, dask, score, options, control, against
+    names, checkpoint, resume, dask, score, options, control, against, positive
         As for `milpbn.learners.comparison.compare`. The checkpoint keeps every learner on every part, and the time
         limit is that of each learner on each part.
 
@@ -84,15 +85,16 @@ def compare_over_folds(
             f"The data {source.name!r} have {source.test_indices.size} test rows of their own, so --folds (folds) has "
             "no effect; leave it out, or split all rows anew with --split all."
         )
-    contest = Contest(names, **how)
+    asked = Contest(names, **how)
     for name in names:
-        if contest.options_of(name).get("checkpoint") is not None:
+        if asked.options_of(name).get("checkpoint") is not None:
             raise InputError(
                 f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
                 "comparison's own --checkpoint (checkpoint) keeps every learner that has finished on a part."
             )
     require_class(source, "A comparison")
     whole = source.dataset("all")
+    contest, rarest_share = asked.detecting(whole)
     splits = repeated_folds(whole.y, folds, repeats, contest.control.random_state)
     found = without_rows(
         whole,
@@ -103,8 +105,10 @@ def compare_over_folds(
         repeats=repeats,
         parts_done=0,
         against=contest.against or contest.order[0],
+        rarest_share=rarest_share,
+        majority=majority(whole, whole),
     )
-    about = contest.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
+    about = asked.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
     finished = FinishedRows(checkpoint, about, resume=resume)
     with workers_for(contest, dask) as where:
         parts = SplitRows(len(splits), partial(_fold, source, splits))
@@ -198,7 +202,8 @@ class Parts:
                 low, high = _around(corrected_interval(present, self.test_to_train), of_rows.get(key))
                 if low == high and key in SHARES:  # that all parts agree says no more than their rows do
                     low, high = wilson_interval(low, self.rows)
-                found[key] = max(0.0, low), min(LARGEST.get(key, np.inf), high)
+                least = -1.0 if key == "matthews" else 0.0
+                found[key] = max(least, low), min(1.0 if key in NAMES else LARGEST.get(key, np.inf), high)
             theirs = [getattr(part, key) for part in others]
             both = [(a, b) for a, b in zip(own, theirs, strict=False) if a is not None and b is not None]
             if first.name != (others[0].name if others else None) and len(both) > 1:

@@ -20,7 +20,15 @@ from milpbn.network.calibration import (
     squared_errors,
 )
 from milpbn.network.classifier import Predictor, ProbabilityPredictor, Source
-from milpbn.network.intervals import Z_95, effective_size, equal, score_interval
+from milpbn.network.discrimination import RARE, ClassFigures, class_figures
+from milpbn.network.intervals import (
+    Z_95,
+    Interval,
+    effective_size,
+    equal,
+    score_interval,
+    stratified_mean_interval,
+)
 from milpbn.network.margins import checked_gamma, log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.plurals import counted
@@ -65,6 +73,12 @@ class Evaluation:
         Mean of -log P(c_m | z_m) in nats.
     brier : float
         Brier score, between 0 and 2: mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
+    log_loss_interval, brier_interval : tuple of float, or None
+        Their 95 % intervals (`milpbn.network.intervals.stratified_mean_interval`); None if one row has the weight.
+    positive : str
+        The class to detect: the one that was asked for, else the rarest of those in the data.
+    by_class : tuple of ClassFigures, length C
+        How well each class is told from all others.
     calibration_error : float
         Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
     reliability : tuple of ReliabilityBin
@@ -109,6 +123,10 @@ class Evaluation:
     mean_log_margin: float
     log_loss: float
     brier: float
+    log_loss_interval: Interval | None
+    brier_interval: Interval | None
+    positive: str
+    by_class: tuple[ClassFigures, ...]
     calibration_error: float
     reliability: tuple[ReliabilityBin, ...]
     majority_class: str
@@ -130,6 +148,16 @@ class Evaluation:
             f"(majority class {self.majority_share:.4f}), "
             f"log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
         )
+
+    @property
+    def detected(self) -> ClassFigures:
+        """The figures of the positive class."""
+        return self.by_class[self.classes.index(self.positive)]
+
+    @property
+    def has_rare_class(self) -> bool:
+        """Whether some class in the data has so small a share (`RARE`) that the accuracy says little."""
+        return min(of.share for of in self.by_class if of.rows) < RARE
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as JSON values; undefined and infinite ones are None."""
@@ -183,7 +211,13 @@ def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
     )
 
 
-def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | None = None) -> Evaluation:
+def evaluate(
+    classifier: ProbabilityPredictor,
+    source: Source,
+    gamma: float | None = None,
+    *,
+    positive: str | None = None,
+) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
@@ -196,11 +230,13 @@ def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | No
         Samples; see `Classifier.encode`. Rows without a class label, or with weight 0, are left out.
     gamma : float, optional
         Desired log-margin in nats, for the soft margin.
+    positive : str, optional
+        The class to detect; by default the rarest one of the samples.
 
     Raises
     ------
     InputError
-        If no row has a class label that training saw and a positive weight, the samples cannot be encoded, the model
+        If `positive` is not a class, no row has a class label that training saw and a positive weight, the samples cannot be encoded, the model
         has no log-probabilities (such as a support vector machine), or gamma is not a positive number.
 
     Warns
@@ -213,6 +249,10 @@ def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | No
         raise InputError(
             f"A {type(classifier).__name__} has no log-probabilities of the classes, so that margins are not defined; "
             "`milpbn.network.evaluation.accuracy` counts its errors."
+        )
+    if positive is not None and positive not in classifier.classes:
+        raise InputError(
+            f"--positive (positive) is {positive!r}, and the classes are {', '.join(map(repr, classifier.classes))}."
         )
     data = classifier.encode(source)
     if not (data.y >= 0).any():
@@ -234,6 +274,7 @@ def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | No
         "data": data.name,
         "classes": classifier.classes,
         "gamma": gamma,
+        "positive": positive,
         "unlabelled": int(np.count_nonzero(data.y == MISSING)),
         "unknown_values": unknown_values(data),
         "missing_values": missing_values(data),
@@ -261,6 +302,12 @@ def _figures(
     confusion = table[:-1]
     hits, by_class = np.diag(confusion), confusion.sum(axis=1)
     majority = int(by_class.argmax())
+    about = {**about, "positive": about["positive"] or about["classes"][rarest(y, weights, n_classes)]}
+    of_classes = (
+        class_figures(label, probabilities[:, c], y == c, predicted == c, weights)
+        for c, label in enumerate(about["classes"])
+    )
+    losses, errors = losses_of_logs(log_probabilities, y), squared_errors(probabilities, y)
     accuracy = min(1.0, float(hits.sum()) / total)  # rounding errors may bring the quotient above 1
     return Evaluation(
         **about,
@@ -275,8 +322,11 @@ def _figures(
         recall=_ratio(hits, by_class),
         precision=_ratio(hits, table.sum(axis=0)),
         mean_log_margin=float(weights[seen] @ margins / weights[seen].sum()),
-        log_loss=float(weights @ losses_of_logs(log_probabilities, y)) / total,
-        brier=float(weights @ squared_errors(probabilities, y)) / total,
+        log_loss=float(weights @ losses) / total,
+        brier=float(weights @ errors) / total,
+        log_loss_interval=stratified_mean_interval(losses, weights, y),
+        brier_interval=stratified_mean_interval(errors, weights, y),
+        by_class=tuple(of_classes),
         calibration_error=calibration_error(curve),
         reliability=curve,
         majority_class=about["classes"][majority],
@@ -287,6 +337,21 @@ def _figures(
         known=None if seen.all() else _figures(log_joint[seen], y[seen], weights[seen], about),
         unweighted=None if equal(weights) else _figures(log_joint, y, np.ones(len(y)), about),
     )
+
+
+def rarest(classes: NDArray[np.integer], weights: NDArray[np.float64], n_classes: int) -> int:
+    """Return the class with the smallest positive weight; the last of several."""
+    totals = np.bincount(classes[classes >= 0], weights[classes >= 0], n_classes)
+    totals[totals <= 0] = np.inf
+    return n_classes - 1 - int(totals[::-1].argmin())
+
+
+def majority(train: Dataset, rows: Dataset) -> tuple[str, float]:
+    """Return the class with the largest weight in training data, and its share of the weight of other rows."""
+    seen = train.y >= 0
+    most = int(np.bincount(train.y[seen], train.weights[seen]).argmax())
+    share = float(rows.weights[rows.y == most].sum() / rows.weights.sum())
+    return train.variables[-1].states[most], min(1.0, share)
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

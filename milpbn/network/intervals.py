@@ -126,3 +126,31 @@ def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     of_square -= 4 * squares * moments[0] * moments[1]
     radius = student_95(trace**2 / of_square) * math.sqrt(max(own, alike))
     return mean - radius, mean + radius
+
+
+def stratified_mean_interval(
+    values: NDArray[np.float64], weights: NDArray[np.float64], classes: NDArray[np.integer]
+) -> Interval | None:
+    """Return the 95 % interval of a weighted mean of losses over rows of several classes.
+
+    The few rows of a rare class have the largest losses, which is more than Student's t of all rows can see. So the
+    mean is taken as the sum of the classes' means times their shares of the weight. The interval of each mean is that
+    of `mean_interval`, and that of each share the score interval, with the factor that makes the sum of all classes'
+    variances that of a multinomial distribution; the squares of what each can change are added (Zou & Donner 2008).
+    Where a class has no interval of its own, it is `mean_interval` of all rows. Arguments have the shape (M,).
+    """
+    total, centre, down, up = float(weights.sum()), float(weights @ values / weights.sum()), 0.0, 0.0
+    for label in np.unique(classes):
+        inside = classes == label
+        own, w = values[inside], weights[inside]
+        within = mean_interval(own, w)
+        if within is None:
+            return mean_interval(values, weights)
+        mean, share = float(w @ own / w.sum()), float(w.sum()) / total
+        changes = [[share * (end - mean) for end in within]]
+        if share < 1:
+            factor = (mean - centre) / math.sqrt(1 - share)
+            changes.append([factor * (end - share) for end in score_interval(inside, weights)])
+        down += sum(min(0.0, *pair) ** 2 for pair in changes)
+        up += sum(max(0.0, *pair) ** 2 for pair in changes)
+    return centre - math.sqrt(down), centre + math.sqrt(up)

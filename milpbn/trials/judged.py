@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.network.calibration import log_losses, losses_of_logs, squared_errors
 from milpbn.network.classifier import Predictor
+from milpbn.network.discrimination import LEADING, ClassFigures, Ranking, class_figures, mean_figures, rankings
 from milpbn.network.evaluation import labelled_rows
-from milpbn.network.intervals import Interval, equal, mean_interval, score_interval
+from milpbn.network.intervals import Interval, equal, mean_interval, score_interval, stratified_mean_interval
 from milpbn.network.margins import log_posterior
-from milpbn.trials.differences import Difference, paired_means, paired_shares
+from milpbn.trials.differences import Difference, paired_means, paired_rankings, paired_shares
 
 #: The largest values of the figures of rows; log-losses have none that matters.
 LARGEST = {"test": 1.0, "unweighted": 1.0, "brier": 2.0}
@@ -38,12 +39,19 @@ class Judged:
     log_losses, squared_errors : float64 arrays, shape (M,), or None
         Parts of log-loss in nats and Brier score (`milpbn.network.calibration`); None for a predictor without
         probabilities.
+    classes, predicted : int arrays, shape (M,), or None
+        Codes of the true and of the predicted classes; None for means over repetitions, as the next.
+    probabilities : float64 array, shape (M, C), or None
+        Probabilities of the classes.
     """
 
     weights: NDArray[np.float64]
     correct: NDArray[np.bool_] | NDArray[np.float64]
     log_losses: NDArray[np.float64] | None
     squared_errors: NDArray[np.float64] | None
+    classes: NDArray[np.integer] | None = None
+    predicted: NDArray[np.integer] | None = None
+    probabilities: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, predictor: Predictor, data: Dataset) -> Judged:
@@ -56,12 +64,13 @@ class Judged:
         """
         rows = labelled_rows(data)
         predict_proba = getattr(predictor, "predict_proba", None)
-        correct = predictor.predict_codes(rows) == rows.y
+        predicted = predictor.predict_codes(rows)
+        correct = predicted == rows.y
         if predict_proba is None:
-            return cls(rows.weights, correct, None, None)
+            return cls(rows.weights, correct, None, None, rows.y, predicted)
         probabilities = predict_proba(rows)
         losses, errors = log_losses(probabilities, rows.y), squared_errors(probabilities, rows.y)
-        return cls(rows.weights, correct, losses, errors)
+        return cls(rows.weights, correct, losses, errors, rows.y, predicted, probabilities)
 
     @classmethod
     def of_logs(cls, logs: NDArray[np.float64], data: Dataset) -> Judged:
@@ -89,7 +98,7 @@ class Judged:
         """Return the 95 % intervals of these means, as far as there are any."""
         found = {}
         for key, v, w in self._weighted():
-            interval = mean_interval(v, w) if key in LOSSES else score_interval(v, w)
+            interval = self._of_losses(v) if key in LOSSES else score_interval(v, w)
             if interval is not None:
                 found[key] = max(0.0, interval[0]), min(LARGEST.get(key, np.inf), interval[1])
         return found
@@ -103,6 +112,41 @@ class Judged:
                 difference = (paired_means if key in LOSSES else paired_shares)(v, others[key], w)
                 if difference is not None:
                     found[key] = difference
+        return found
+
+    def _of_losses(self, values: NDArray[np.float64]) -> Interval | None:
+        """Return the interval of a mean loss, by class where the classes are known."""
+        if self.classes is None:
+            return mean_interval(values, self.weights)
+        return stratified_mean_interval(values, self.weights, self.classes)
+
+    def detection(self, positive: int | None) -> tuple[dict[str, float], dict[str, Interval]]:
+        """Return figures of `milpbn.network.discrimination.NAMES` with intervals: of a class, or the means over all."""
+        assert self.classes is not None and self.predicted is not None
+        if positive is not None:
+            return mean_figures([self._of_class(positive)])
+        return mean_figures([self._of_class(int(c)) for c in np.unique(self.classes[self.classes >= 0])])
+
+    def _of_class(self, c: int) -> ClassFigures:
+        assert self.classes is not None and self.predicted is not None
+        scores = None if self.probabilities is None else self.probabilities[:, c]
+        return class_figures("", scores, self.classes == c, self.predicted == c, self.weights)
+
+    def rankings(self, positive: int | None) -> list[dict[str, Ranking]]:
+        """Return the rankings by a class, or by each class that occurs; none without probabilities."""
+        if self.classes is None or self.probabilities is None:
+            return []
+        of = np.unique(self.classes[self.classes >= 0]) if positive is None else [positive]
+        return [rankings(self.probabilities[:, c], self.classes == c, self.weights) for c in of]
+
+    def ranked_minus(self, other: Judged, positive: int | None) -> dict[str, Difference]:
+        """Return the differences of ROC-AUC and average precision to another predictor on the same rows."""
+        pairs = list(zip(self.rankings(positive), other.rankings(positive), strict=False))
+        found = {}
+        for key in LEADING:
+            both = [(ours[key], theirs[key]) for ours, theirs in pairs if key in ours]
+            if both:
+                found[key] = paired_rankings(both, self.weights)
         return found
 
     def _weighted(self) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:

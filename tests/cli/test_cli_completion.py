@@ -42,7 +42,7 @@ KINDS = {
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
     "--fix --allow --arc-weight --ancestor --no-ancestor --independence --keep --na-values --of --evidence --variable",
-    "classes": "--label --against",
+    "classes": "--label --against --positive",
     "instances": "name",
     "kinds of pictures": "what",
 }

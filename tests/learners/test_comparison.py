@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from running import random_data
+from sklearn import metrics
 
 from milpbn import Score, rescore, solve
+from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners import comparison, figures
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, compare_each
+from milpbn.learners.comparison import compare, compare_each, training_and_test_rows
 from milpbn.learners.contestants import Contest, exact_scores
-from milpbn.learners.figures import reference_row, show
+from milpbn.learners.figures import Comparison, reference_row, show
+from milpbn.learners.repeated import compare_over_folds
 from milpbn.network.evaluation import accuracy
 
 
@@ -170,3 +174,51 @@ def test_the_table_has_a_heading_and_a_line_per_learner(split):
     assert lines[3].startswith("score and gap in nats: sm, gamma = 4.59512, max_parents = 2;")
     assert "multinet: " in lines[-1]
     assert len({len(line) for line in lines[:3]}) == 1
+
+
+def test_figures_of_a_rare_class_lead_and_are_scikit_learns(tmp_path):
+    """With 6 % of a class, ROC-AUC and the like come before the accuracy; differences are those of the figures."""
+    rng = np.random.default_rng(5)
+    sick = rng.random(500) < 0.06
+    frame = pd.DataFrame({f"x{i}": rng.normal(sick * (i + 1)).round(1) for i in range(2)})
+    table = read_table(frame.assign(state=np.where(sick, "sick", "well")), target="state", continuous=["x0", "x1"])
+    train, test = training_and_test_rows(table)
+    found = compare(train, test, ("tan", "naive-bayes"))
+    assert (found.positive, found.majority[0]) == ("sick", "well")
+    assert found.rarest_share == pytest.approx((train.y == train.variables[-1].states.index("sick")).mean())
+    code = train.variables[-1].states.index("sick")
+    values = {}
+    for row in found.rows:
+        judged, positive = row.judged, test.y == code
+        expected = {
+            "roc_auc": metrics.roc_auc_score(positive, judged.probabilities[:, code]),
+            "average_precision": metrics.average_precision_score(positive, judged.probabilities[:, code]),
+            "sensitivity": metrics.recall_score(positive, judged.predicted == code),
+            "matthews": metrics.matthews_corrcoef(positive, judged.predicted == code),
+        }
+        assert {key: getattr(row, key) for key in expected} == pytest.approx(expected, abs=1e-12)
+        values[row.name] = expected
+    difference = found.rows[1].differences["roc_auc"]
+    assert difference.value == pytest.approx(values["naive-bayes"]["roc_auc"] - values["tan"]["roc_auc"])
+    assert difference.low <= difference.value <= difference.high
+    shown = str(found)
+    assert shown.index("ROC-AUC") < shown.index("test %") < shown.index("in log-loss")
+    assert f"accuracy, beside {100 * found.majority[1]:.2f} % by always answering well" in shown
+    assert str(Comparison.read(found.to_dict(), "It")) == shown
+    folds = compare_over_folds(table, 3, 1, ("tan",), positive="well")
+    mean = np.mean([part.average_precision for part in folds.rows[0].parts])
+    assert folds.positive == "well" and folds.rows[0].average_precision == pytest.approx(mean)
+    with pytest.raises(InputError, match="positive.* is 'ill', and the classes are 'sick', 'well'"):
+        compare(train, test, ("tan",), positive="ill")
+
+
+def test_of_several_classes_figures_are_means():
+    kind = np.random.default_rng(6).integers(3, size=300)
+    x = np.random.default_rng(7).normal(kind).round(1)
+    train, test = training_and_test_rows(read_table(pd.DataFrame({"x": x, "kind": kind}), target="kind"))
+    row = compare(train, test, ("tan",)).rows[0]
+    truth, judged = test.y, row.judged
+    auc = metrics.roc_auc_score(truth, judged.probabilities, multi_class="ovr", average="macro")
+    assert row.roc_auc == pytest.approx(auc, abs=1e-12)
+    assert row.f1 == pytest.approx(metrics.f1_score(truth, judged.predicted, average="macro"), abs=1e-12)
+    assert row.sensitivity == pytest.approx(metrics.balanced_accuracy_score(truth, judged.predicted), abs=1e-12)

@@ -166,7 +166,7 @@ def test_one_split_has_paired_differences(table):
     train, test = comparison.training_and_test_rows(table, 0.4)
     found = compare(train, test, ("tan", "naive-bayes"), against="naive-bayes")
     tan, bayes = found.rows
-    assert set(tan.differences) == {"test", "log_loss", "brier"}
+    assert set(tan.differences) == {"test", "log_loss", "brier", "roc_auc", "average_precision"}
     assert tan.differences["test"].value == pytest.approx(tan.test - bayes.test)
     assert tan.differences["log_loss"].value == pytest.approx(tan.log_loss - bayes.log_loss)
     assert tan.differences["brier"].value == pytest.approx(tan.brier - bayes.brier)
