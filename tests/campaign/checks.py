@@ -17,6 +17,7 @@ from campaign.case import Case
 from campaign.claims import Failure, check_result
 from campaign.driver import Answer, command, run, write_inputs
 from campaign.exact import Truth, truth
+from campaign.lists import as_searched, check_list
 from campaign.predictions import check_predictions
 from campaign.refusals import backend_of, ruled_out
 
@@ -57,6 +58,9 @@ def check(case: Case, folder: Path) -> tuple[str, list[Failure]]:
         return "nothing", list(check_sentence(answer.words))
     if answer.code not in (0, 3) or answer.result is None:
         return "failed", [Failure("strange exit code", f"{answer.code}: {answer.words}")]
+    on_paths = {"ancestors", "no_ancestors", "independences"} & set(case.constraints)
+    if expected == "no structure" and on_paths and answer.result["status"]["reason"] == "infeasible":
+        return "infeasible", []  # the search has to find out
     if expected:
         return "accepted", [Failure("accepted", f"although: {expected}")]
     if answer.code == 3 and not hasty and backend_of(case) == "native":
@@ -87,6 +91,9 @@ def check_answer(case: Case, known: Truth, answer: Answer, folder: Path) -> Iter
     part = subset_truth(case, folder) if result.get("subset") else None
     yield from check_result(case, known, result, part)
     yield from check_files(answer, result, folder)
+    if result.get("alternatives") is not None:
+        allowed = as_searched(case, result)
+        yield from check_list(allowed, truth_of(allowed.problem), result)
     if result["structure"] is None:
         return
     yield from check_predictions(case, result["structure"], answer, folder)

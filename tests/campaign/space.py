@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
+import networkx as nx  # type: ignore[import-untyped]
+
 from campaign.case import Case
 
 Parents = tuple[int, ...]
@@ -63,7 +65,28 @@ def breach(case: Case, mapping: Mapping[str, list[str]]) -> str:
             return f"the parents {[names[j] for j in parents]} of {names[child]} are not allowed"
     if (crowded := _crowded(case, graph)) is not None:
         return f"{crowded} has too many children"
-    return ""
+    return "" if obeys_paths(case, graph) else "it breaks a constraint on paths"
+
+
+def obeys_paths(case: Case, graph: Graph) -> bool:
+    """Whether a structure has the paths and independences that are asked for."""
+    asked = {key: case.constraints.get(key) for key in ("ancestors", "no_ancestors", "independences")}
+    if not any(asked.values()):
+        return True
+    above = {name: {name} for name in case.names}
+    for _ in graph:
+        for name, own in zip(case.names, graph, strict=True):
+            above[name] |= {a for j in own for a in above[case.names[j]]}
+    if not all(a in above[d] for a, d in asked["ancestors"] or ()) or any(
+        a in above[d] for a, d in asked["no_ancestors"] or ()
+    ):
+        return False
+    if not asked["independences"]:
+        return True
+    drawn = nx.DiGraph()
+    drawn.add_nodes_from(case.names)
+    drawn.add_edges_from((case.names[j], case.names[i]) for i, own in enumerate(graph) for j in own)
+    return all(nx.is_d_separator(drawn, {a}, {b}, {*s}) for a, b, s in asked["independences"])
 
 
 def _crowded(case: Case, graph: Graph) -> str | None:
@@ -103,7 +126,7 @@ def structures(case: Case, most: int) -> list[Graph]:
     sets = [candidates(case, i) for i in range(len(case.names))]
     found: list[Graph] = []
     for graph in _extend(sets, ()):
-        if _crowded(case, graph) is None:
+        if _crowded(case, graph) is None and obeys_paths(case, graph):
             found.append(graph)
         if len(found) > most:
             raise TooManyError
