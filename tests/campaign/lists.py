@@ -22,9 +22,11 @@ def as_searched(case: Case, result: Mapping[str, Any]) -> Case:
     It forbids the arcs of features with one state, unless the constraints name such an arc. Under a penalty it has all
     parent sets of every feature, also of those with one state, whose sets score the same.
     """
-    constant = {n for n, states in zip(case.names, case.training.states, strict=True) if len(states) == 1}
-    arcs = [arc for arc in result["constraints"]["forbidden"] if constant & {*arc}]
     every = is_margin(case) and not sets_are_alike(case)
+    constant = {n for n, states in zip(case.names, case.training.states, strict=True) if len(states) == 1}
+    if not constant and not every:
+        return case
+    arcs = [arc for arc in result["constraints"]["forbidden"] if constant & {*arc}]
     score = {"parent_sets": "all", **case.score} if every else case.score
     forbidden = [*case.constraints.get("forbidden", []), *arcs]
     return case.but(score=score, constraints={**case.constraints, "forbidden": forbidden})

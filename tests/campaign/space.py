@@ -68,25 +68,29 @@ def breach(case: Case, mapping: Mapping[str, list[str]]) -> str:
     return "" if obeys_paths(case, graph) else "it breaks a constraint on paths"
 
 
+def on_paths(case: Case) -> bool:
+    """Whether a case has constraints on paths."""
+    return any(case.constraints.get(key) for key in ("ancestors", "no_ancestors", "independences"))
+
+
 def obeys_paths(case: Case, graph: Graph) -> bool:
     """Whether a structure has the paths and independences that are asked for."""
-    asked = {key: case.constraints.get(key) for key in ("ancestors", "no_ancestors", "independences")}
-    if not any(asked.values()):
-        return True
-    above = {name: {name} for name in case.names}
-    for _ in graph:
-        for name, own in zip(case.names, graph, strict=True):
-            above[name] |= {a for j in own for a in above[case.names[j]]}
-    if not all(a in above[d] for a, d in asked["ancestors"] or ()) or any(
-        a in above[d] for a, d in asked["no_ancestors"] or ()
-    ):
-        return False
-    if not asked["independences"]:
+    rules, names = case.constraints, case.names
+    for key in ("ancestors", "no_ancestors"):
+        for a, d in rules.get(key, ()):
+            if _reaches(graph, names.index(a), names.index(d)) != (key == "ancestors"):
+                return False
+    if not rules.get("independences"):
         return True
     drawn = nx.DiGraph()
-    drawn.add_nodes_from(case.names)
-    drawn.add_edges_from((case.names[j], case.names[i]) for i, own in enumerate(graph) for j in own)
-    return all(nx.is_d_separator(drawn, {a}, {b}, {*s}) for a, b, s in asked["independences"])
+    drawn.add_nodes_from(names)
+    drawn.add_edges_from((names[j], names[i]) for i, own in enumerate(graph) for j in own)
+    return all(nx.is_d_separator(drawn, {a}, {b}, {*s}) for a, b, s in rules["independences"])
+
+
+def _reaches(graph: Graph, a: int, d: int) -> bool:
+    """Whether a path leads from a to d in an acyclic graph."""
+    return a in graph[d] or any(_reaches(graph, a, j) for j in graph[d])
 
 
 def _crowded(case: Case, graph: Graph) -> str | None:
@@ -123,6 +127,8 @@ def structures(case: Case, most: int) -> list[Graph]:
     TooManyError
         If there are more than `most`.
     """
+    if case.problem in _last:
+        return _last[case.problem]
     sets = [candidates(case, i) for i in range(len(case.names))]
     found: list[Graph] = []
     for graph in _extend(sets, ()):
@@ -130,7 +136,13 @@ def structures(case: Case, most: int) -> list[Graph]:
             found.append(graph)
         if len(found) > most:
             raise TooManyError
+    _last.clear()
+    _last[case.problem] = found
     return found
+
+
+#: The structures of the problem that was enumerated last: cases are drawn by their number.
+_last: dict[str, list[Graph]] = {}
 
 
 def _extend(sets: list[list[Parents]], chosen: Graph) -> Iterator[Graph]:
