@@ -99,7 +99,7 @@ class Case:
         """Return the case with other values of some fields."""
         return replace(self, **changes)
 
-    @property
+    @cached_property
     def problem(self) -> str:
         """A key made of everything that decides which structure is best."""
         same = self.but(options={}, start=None, way="", certificate=False, target_first=False)
@@ -260,6 +260,11 @@ def _constraint_arguments(constraints: Mapping[str, Any]) -> list[str]:
     for key, option in (("fixed", "--fix"), ("allowed", "--allow")):
         for name, parents in constraints.get(key, {}).items():
             out += [option, f"{name}={','.join(parents)}"]
+    for key, option in (("ancestors", "--ancestor"), ("no_ancestors", "--no-ancestor")):
+        for a, b in constraints.get(key, ()):
+            out += [option, f"{a},{b}"]
+    for a, b, given in constraints.get("independences", ()):
+        out += ["--independence", f"{a},{b}|{','.join(given)}" if given else f"{a},{b}"]
     for a, b, weight in constraints.get("arc_weights", ()):
         out += ["--arc-weight", f"{a},{b}={weight!r}"]
     return out

@@ -14,6 +14,8 @@ NATIVE = ("sm", "sbm", "cll")
 DECOMPOSABLE = ("ll", "mdl", "aic", "bdeu")
 #: Largest number of structures of a problem; smaller for CLL, whose sums need logarithms.
 MOST, MOST_CLL = 3000, 600
+#: Share of the arcs that are forbidden, by the number of variables, where decomposable scores are aimed at.
+MISSING_ARCS = {5: (0.0, 0.5), 6: (0.3, 0.7), 7: (0.45, 0.8)}
 #: What cases can be aimed at: everything; weights of all sizes under the scores with certificates; constraints and
 #: starts; certificates of decomposable scores; extreme numbers, which may be refused, but must not get a false answer.
 AIMS = ("all", "weights", "constraints", "decomposable", "extremes")
@@ -49,7 +51,7 @@ def certifies(case: Case) -> bool:
     options, name = case.options, case.score["name"]
     if name in NATIVE:
         return options.get("backend", "auto") in ("auto", "native")
-    return name in DECOMPOSABLE and own_search(options) and "root_only" not in options
+    return name in DECOMPOSABLE and own_search(options)
 
 
 def own_search(options: Mapping[str, Any]) -> bool:
@@ -67,13 +69,15 @@ def _case(rng: random.Random, aim: str) -> Case:
         case = without_small_weights(case)
     if rng.random() < {"all": 0.35, "constraints": 1.0, "decomposable": 0.6}.get(aim, 0.0):
         case = case.but(constraints=_constraints(rng, case.names))
+    if aim == "decomposable":
+        case = case.but(constraints={**case.constraints, **_few_structures(rng, case.names)})
     case = case.but(options=_options(rng, case, aim))
     if rng.random() < {"all": 0.15, "constraints": 0.7}.get(aim, 0.0):
         case = case.but(start=_start(rng, case))
         if rng.random() < 0.3:
             case = case.but(constraints=_against(rng, case))
     command = rng.random() < 0.3 and "root_only" not in case.options and sum(case.copies or [0]) < 1000
-    certificate = rng.random() < (0.5 if certifies(case) else 0.02)
+    certificate = rng.random() < (0.02 if not certifies(case) else 0.9 if aim == "decomposable" else 0.5)
     if command and case.score.get("leave_one_out"):  # the command line multiplies small weights by a factor
         case = without_small_weights(case)
     return case.but(way="command" if command else "python", certificate=certificate)
@@ -87,7 +91,7 @@ def without_small_weights(case: Case) -> Case:
 def _table(rng: random.Random, aim: str) -> Case:
     """A table whose features depend on the class and each other, more or less."""
     shape = rng.random()
-    n_features = rng.choice([1, 2, 2, 3, 3, 3, 4, 4, 5])
+    n_features = rng.choice([3, 4, 4, 5, 6] if aim == "decomposable" else [1, 2, 2, 3, 3, 3, 4, 4, 5])
     n_classes = rng.choice([2, 2, 2, 3, 3, 4])
     n_rows = rng.randint(2, 22)
     states = [rng.choice([2, 2, 2, 3, 3, 4]) for _ in range(n_features)]
@@ -248,6 +252,26 @@ def _constraints(rng: random.Random, names: list[str]) -> dict[str, Any]:
     return rules
 
 
+def _few_structures(rng: random.Random, names: list[str]) -> dict[str, Any]:
+    """Constraints on paths, and of many variables so many forbidden arcs that all structures can be enumerated."""
+    pairs = [[a, b] for a in names for b in names if a != b]
+    rules: dict[str, Any] = {}
+    if len(names) > 4:
+        rules["forbidden"] = rng.sample(pairs, round(len(pairs) * rng.uniform(*MISSING_ARCS[len(names)])))
+    if rng.random() < 0.4:
+        for kind in rng.sample(("ancestors", "no_ancestors", "independences"), rng.choice([1, 1, 2, 3])):
+            found = rng.sample(pairs, rng.choice([1, 1, 2]))
+            if kind == "independences":
+                between = [[name for name in names if rng.random() < 0.3] for _ in found]
+                rules[kind] = [
+                    [*pair, [name for name in own if name not in pair]]
+                    for pair, own in zip(found, between, strict=True)
+                ]
+            else:
+                rules[kind] = found
+    return rules
+
+
 def _against(rng: random.Random, case: Case) -> dict[str, Any]:
     """Return a constraint that the start violates, if it has an arc; preferably about an arc without effect."""
     last = case.names[-1]
@@ -276,7 +300,7 @@ def _options(rng: random.Random, case: Case, aim: str) -> dict[str, Any]:
     own = backend in ("auto", "native") and name in NATIVE
     if aim == "decomposable":
         own, options = True, {"threads": 1, "backend": rng.choice(["auto", "branch-and-cut"])}
-    if not own or rng.random() < 0.03:
+    if not own or (aim != "decomposable" and rng.random() < 0.03):
         options["acyclicity"] = rng.choice(["order", "order", "cluster", "cluster", "flow"])
         for switch in ("warm_start", "root_bound"):
             if rng.random() < 0.3:
@@ -294,6 +318,10 @@ def _options(rng: random.Random, case: Case, aim: str) -> dict[str, Any]:
         options[rng.choice(["gap_rel", "gap_abs", "gap_se"])] = 10 ** rng.uniform(-4, 0)
     if rng.random() < (0.12 if name in NATIVE else 0.01) and aim == "all":
         options["subset"] = rng.randint(1, max(2, len(case.rows)))
+    if aim == "decomposable" and rng.random() < 0.4:
+        options["n_best"] = rng.choice([2, 3, 5, 8, 20, 50, 700])
+        if rng.random() < 0.3:
+            options["within"] = rng.choice([0, 0.1, 1, 3, 30])
     if rng.random() < 0.2:
         options["random_state"] = rng.randint(0, 1000)
     return options

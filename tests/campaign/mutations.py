@@ -21,6 +21,7 @@ from campaign.driver import Answer, command, run
 from campaign.exact import Truth, truth
 from campaign.forge import change_arrays, change_json, change_solution, read_certificate, write_certificate
 from campaign.generator import NATIVE, certifies, draw, without_small_weights
+from campaign.lists import as_searched, check_list
 
 
 @dataclass
@@ -55,7 +56,7 @@ def open_shop(seed: int, folder: Path, aim: str) -> tuple[Shop | None, list[Fail
         keep = {
             k: v
             for k, v in case.options.items()
-            if k in ("threads", "merge", "reduce", "root_only", "subset")
+            if k in ("threads", "merge", "reduce", "root_only", "subset", "n_best", "within")
         }
         case = case.but(options={**subset, **keep}, start=None, certificate=True, way="python", copies=[])
         if not certifies(case) or len(truth_of(case.problem).values) < 2:
@@ -103,6 +104,7 @@ def _forged_certificate(rng: random.Random, shop: Shop) -> Iterator[Failure]:
     false = rng.random() < 0.6
     if false:
         header |= _false_claim(rng, shop)
+        header |= _told_of(rng, shop, header)
     path = shop.folder / "forged.npz"
     write_certificate(path, header, arrays)
     if not false and rng.random() < 0.5:
@@ -116,19 +118,25 @@ def _forged_both(rng: random.Random, shop: Shop) -> Iterator[Failure]:
     """Write the same false claim into both files; the proof is unchanged or changed a little."""
     claim = _false_claim(rng, shop)
     arrays = shop.arrays if rng.random() < 0.5 else change_arrays(rng, shop.arrays)
-    result = {**shop.result, **claim}
-    z, b = claim["objective"], claim["bound"]
-    result["gap"] = _gap(z, b)
-    optimal = b is not None and b - z <= shop.result["tolerance"]
-    result["status"] = {"reason": "optimal" if optimal else "feasible", "limit": None, "detail": ""}
-    result["trace"] = [[0.0, z, b]]
-    result["proved"] = rng.choice([None, {"in": [], "out": []}, shop.result["proved"]])
+    claim |= _told_of(rng, shop, {**shop.result, **claim})
+    result = {**shop.result, **claim, "trace": [[0.0, claim["objective"], claim["bound"]]]}
     write_certificate(shop.folder / "forged.npz", {**shop.header, **claim}, arrays)
     path = shop.folder / "forged.json"
     path.write_text(json.dumps(result), encoding="utf-8")
     yield from _judge(
         shop, shop.verify(path, shop.folder / "forged.npz"), result, arrays, "result and certificate"
     )
+
+
+def _told_of(rng: random.Random, shop: Shop, claim: dict[str, Any]) -> dict[str, Any]:
+    """Return what else a result says, so that it does not contradict a false claim: then the proof has to."""
+    z, b = claim["objective"], claim["bound"]
+    optimal = b is not None and b - z <= shop.result["tolerance"]
+    words = {"reason": "optimal" if optimal else "feasible", "limit": None, "detail": ""}
+    running = claim["status"]["reason"] == "running"
+    native = shop.case.score["name"] in NATIVE
+    proved = rng.choice([None, {"in": [], "out": []}, shop.result["proved"]]) if native else None
+    return {"gap": _gap(z, b), "status": claim["status"] if running else words, "proved": proved}
 
 
 def _gap(z: float, b: float | None) -> dict[str, float | None]:
@@ -148,6 +156,8 @@ def _false_claim(rng: random.Random, shop: Shop) -> dict[str, Any]:
     mapping = {name: [names[j] for j in parents] for name, parents in zip(names, graph, strict=True)}
     part = _part(shop.case, shop.arrays) if shop.header.get("subset") else None
     known = part or shop.known
+    if shop.header.get("alternatives"):
+        return _false_list(rng, shop)
     z, best = float(known.values[graph]), float(known.optimum or 0)
     claim: dict[str, Any] = {"structure": mapping, "objective": float(shop.known.values[graph])}
     bound = z + rng.choice([0.0, rng.random(), 1 - 1e-6, 1 - 1e-12]) * (best - z)
@@ -156,6 +166,35 @@ def _false_claim(rng: random.Random, shop: Shop) -> dict[str, Any]:
     subset = {**shop.header["subset"], "objective": z, "bound": bound, "gap": _gap(z, bound)}
     subset["optimal"] = bound - z <= shop.result["tolerance"]
     return {**claim, "bound": None if rng.random() < 0.7 else bound, "subset": subset}
+
+
+def _false_list(rng: random.Random, shop: Shop) -> dict[str, Any]:
+    """A list of a running search that may lack better structures, or more than one, and bounds that may be too small."""
+    names, of, values = shop.case.names, shop.header["alternatives"], shop.known.values
+    ranked = sorted(values, key=lambda graph: -values[graph])
+    graphs = rng.sample(ranked, rng.randint(1, min(of["asked"], len(ranked))))
+    if rng.random() < 0.6:  # the honest list, but for one structure
+        graphs = ranked[: len(of["structures"])]
+        del graphs[rng.randrange(len(graphs)) if len(graphs) > 1 else 1 :][: rng.choice([1, 2])]
+    graphs.sort(key=lambda graph: -values[graph])
+    structures = [
+        {
+            "objective": float(values[graph]),
+            "structure": {
+                name: [names[j] for j in parents] for name, parents in zip(names, graph, strict=True)
+            },
+        }
+        for graph in graphs
+    ]
+    first, last = structures[0], structures[-1]["objective"]
+    others = max((float(value) for graph, value in values.items() if graph not in graphs), default=last)
+    bound = last + rng.choice([0.0, rng.random(), 1 - 1e-6, 1.0]) * (others - last)
+    exhausted = rng.random() < 0.2
+    listed = {**of, "structures": structures, "bound": None if exhausted else bound, "exhausted": exhausted}
+    listed |= {"optimal": exhausted or rng.random() < 0.5, "same_posteriors": [], "markov_equivalent": []}
+    status = {"reason": "running", "limit": None, "detail": ""}
+    top = max(float(values[ranked[0]]), bound)
+    return {**first, "bound": top + rng.random(), "alternatives": listed, "status": status}
 
 
 def _part(case: Case, arrays: dict[str, Any]) -> Truth | None:
@@ -199,6 +238,11 @@ def _false_parts(shop: Shop, claims: dict[str, Any], arrays: dict[str, Any]) -> 
     full = _filled(shop.case.names, claims)
     if full["bound_source"] != "certified":
         yield Failure("wrong bound source", repr(full["bound_source"]))
+    if claims.get("alternatives"):
+        allowed = as_searched(shop.case, claims)
+        for failure in check_list(allowed, truth_of(allowed.problem), full):
+            if failure.kind not in ("ended without proof", "too late"):
+                yield failure
     for failure in check_result(shop.case, shop.known, {**full, "bound_source": "certified"}, part):
         if not (failure.kind == "trace ends elsewhere" or _says_less(failure, full)):
             yield failure

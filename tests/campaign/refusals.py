@@ -45,9 +45,6 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
             and options.get("acyclicity", "order") == "order"
         ),
         "certificate of a solver": case.certificate and backend not in ("native", "branch-and-cut"),
-        "certificate without a tree": case.certificate
-        and backend == "branch-and-cut"
-        and options.get("root_only", False),
         "subset of such a score": "subset" in options and name not in NATIVE,
         "subset smaller than the classes": options.get("subset", 10**9)
         < len({row[-1] for row in case.training.rows}),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations
 
+import networkx as nx  # type: ignore[import-untyped]
+
 from campaign.case import Case
 
 Parents = tuple[int, ...]
@@ -63,7 +65,32 @@ def breach(case: Case, mapping: Mapping[str, list[str]]) -> str:
             return f"the parents {[names[j] for j in parents]} of {names[child]} are not allowed"
     if (crowded := _crowded(case, graph)) is not None:
         return f"{crowded} has too many children"
-    return ""
+    return "" if obeys_paths(case, graph) else "it breaks a constraint on paths"
+
+
+def on_paths(case: Case) -> bool:
+    """Whether a case has constraints on paths."""
+    return any(case.constraints.get(key) for key in ("ancestors", "no_ancestors", "independences"))
+
+
+def obeys_paths(case: Case, graph: Graph) -> bool:
+    """Whether a structure has the paths and independences that are asked for."""
+    rules, names = case.constraints, case.names
+    for key in ("ancestors", "no_ancestors"):
+        for a, d in rules.get(key, ()):
+            if _reaches(graph, names.index(a), names.index(d)) != (key == "ancestors"):
+                return False
+    if not rules.get("independences"):
+        return True
+    drawn = nx.DiGraph()
+    drawn.add_nodes_from(names)
+    drawn.add_edges_from((names[j], names[i]) for i, own in enumerate(graph) for j in own)
+    return all(nx.is_d_separator(drawn, {a}, {b}, {*s}) for a, b, s in rules["independences"])
+
+
+def _reaches(graph: Graph, a: int, d: int) -> bool:
+    """Whether a path leads from a to d in an acyclic graph."""
+    return a in graph[d] or any(_reaches(graph, a, j) for j in graph[d])
 
 
 def _crowded(case: Case, graph: Graph) -> str | None:
@@ -100,14 +127,22 @@ def structures(case: Case, most: int) -> list[Graph]:
     TooManyError
         If there are more than `most`.
     """
+    if case.problem in _last:
+        return _last[case.problem]
     sets = [candidates(case, i) for i in range(len(case.names))]
     found: list[Graph] = []
     for graph in _extend(sets, ()):
-        if _crowded(case, graph) is None:
+        if _crowded(case, graph) is None and obeys_paths(case, graph):
             found.append(graph)
         if len(found) > most:
             raise TooManyError
+    _last.clear()
+    _last[case.problem] = found
     return found
+
+
+#: The structures of the problem that was enumerated last: cases are drawn by their number.
+_last: dict[str, list[Graph]] = {}
 
 
 def _extend(sets: list[list[Parents]], chosen: Graph) -> Iterator[Graph]:

@@ -18,6 +18,7 @@ from campaign.generator import draw
 from campaign.mutations import forge, import_forged, open_shop, save
 from campaign.refusals import backend_of
 from campaign.share import Share
+from campaign.space import on_paths
 
 #: Tests that divide the time: random cases, forged files, forged solutions.
 CASES, FORGERIES, SOLUTIONS = 3, 2, 1
@@ -37,7 +38,11 @@ def test_random_cases_agree_with_exact_scores(share: Share, tmp_path: Path, numb
         outcome, failures = check(case, tmp_path)
         share.tally.tried["cases"] += 1
         share.tally.tried["structures enumerated"] += len(truth_of(case.problem).values)
+        share.tally.tried["certificates"] += case.certificate and (tmp_path / "proof.npz").exists()
         share.tally.outcomes[outcome] += 1
+        share.tally.outcomes[f"{len(case.names)} variables"] += 1
+        share.tally.outcomes["lists"] += "n_best" in case.options
+        share.tally.outcomes["constraints on paths"] += on_paths(case)
         share.tally.outcomes[f"{case.score['name']} by {backend_of(case)}"] += 1
         for failure in failures:
             origin = f"pytest --campaign, aim {share.aim}, seed {seed}"

@@ -119,6 +119,9 @@ class ExactProblem:
         above, apart = ([(at[a], at[d]) for a, d in given.get(k, ())] for k in ("ancestors", "no_ancestors"))
         independences = [(at[a], at[b], [at[j] for j in s]) for a, b, s in given.get("independences", ())]
         self.rules = ExactRules(self.limits, above, apart, independences)
+        # These arcs break a constraint by themselves, so that no parent set has them.
+        self.forbidden |= {(d, a) for a, d in above} | {*apart}
+        self.forbidden |= {arc for a, b, _ in independences for arc in ((a, b), (b, a))}
 
     def admits(self, i: int, parents: Parents) -> bool:
         """Whether options and constraints allow variable i to have these parents."""

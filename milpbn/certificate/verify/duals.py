@@ -10,6 +10,7 @@ from math import log, prod
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.certificate.verify.bdeu import bdeu_term
 from milpbn.certificate.verify.priors import row_prior, states
 from milpbn.certificate.verify.tables import add_best, add_products, add_scores, margin_tables
 from milpbn.data.dataset import Dataset
@@ -34,8 +35,7 @@ def local_terms(
     """Return the terms of a score that are linear in eta, and their rounding errors, each of shape (P,).
 
     The terms are the penalty, the hybrid term and the arc weights. A likelihood score is a hybrid term with the factor
-    1, and its penalty. The terms of BDeu are those of the search; only the exact checker has code of its own for them.
-    Under leave-one-out scores the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with
+    1, and its penalty. Under leave-one-out scores the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with
     the prior's pseudo-counts instead of a.
     """
     terms, sizes = np.zeros((2, candidates.n_sets))
@@ -45,7 +45,7 @@ def local_terms(
     for p, (i, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
         r = int(data.n_states[i])
         if score.name == "bdeu":
-            terms[p], sizes[p] = score.kind.family(data, i, parents)
+            terms[p], sizes[p] = bdeu_term(data, i, parents, score.equivalent_sample_size)
         if likelihood:
             above, size = states(data, parents)
             counts = data.total_weights(above * r + data.codes[:, i], size * r).reshape(size, r)

@@ -337,7 +337,7 @@ class _Walk:
         tree, V = self._tree, self._sets.n_variables
         allowed, before = np.ones(len(self._costs), dtype=bool), np.zeros((V, V), dtype=bool)
         for a, d in tree.rules.ancestors:
-            before[a, d] = True
+            self._decide(allowed, before, ORDER, a, d, True)
         leaves = 0
         reached, done = self._apply(0, allowed, before)
         # Few sets are left below the root.
