@@ -97,7 +97,7 @@ def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], se
     """Return drawn rows as CSV; the evidence is written as it was given."""
     if count < 1:
         raise InputError(f"--sample must be at least 1, got {count}.")
-    data = classifier.sample(count, evidence, seed)
+    data = classifier.sample(count, evidence, seed).of_columns()
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(data.names)

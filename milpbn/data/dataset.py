@@ -297,6 +297,13 @@ class Dataset:
         inverse[order] = np.cumsum(differs) - 1
         return self.codes[order[differs]], inverse
 
+    def of_columns(self) -> Dataset:
+        """Return the rows with one variable per raw column, its finest one, under the name of the column."""
+        columns = by_column(self.variables).values()
+        finest = [max(places, key=lambda i: self.variables[i].n_states) for places in columns]
+        variables = (replace(v, name=v.raw_column, column=None) for v in (self.variables[i] for i in finest))
+        return replace(self, variables=tuple(variables), codes=self.codes[:, finest], request=None)
+
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Dataset:
         """Return the given rows with the same variables."""
         index = np.asarray(rows)

@@ -34,9 +34,10 @@ def encode_columns(
     has a column, or a value of a discretised feature is not a finite number.
     """
     codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
-    for i, variable in enumerate(variables):
-        if variable.raw_column in columns:
-            codes[:, i] = encode_column(variable, columns[variable.raw_column], repr(name))
+    for column, places in by_column(variables).items():
+        beside = [variables[i] for i in places] if len(places) > 1 else []
+        for i in places if column in columns else []:
+            codes[:, i] = encode_column(variables[i], columns[column], repr(name), beside)
     data = Dataset(name, tuple(variables), codes, weights, has_class=has_class)
     missing = {feature: count for feature, count in missing_values(data).items() if feature in columns}
     target = variables[-1].name
@@ -98,7 +99,7 @@ def _places(counts: Mapping[str, int]) -> str:
 class Encodings(Dataset):
     """The same rows in the codes of several sets of variables: those of the first set, and the others beside them.
 
-    All sets have the same names of variables, and the same classes. `others` has the rows in the codes of the other
+    All sets are of the same columns, and have the same classes. `others` has the rows in the codes of the other
     sets, in the same order. Raises `InputError` if the encodings are not of the same rows.
     """
 
@@ -162,11 +163,12 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
     MilpbnWarning
         If most values of a column in a table of several rows do not occur in the training data, and it is not refused.
     """
+    coded = [_codes_by_column(one) for one in encodings_of(data)]
     for name, places in by_column(_features(data)).items():
         column = columns.get(name)
         if column is None or len(data.codes) == 1:
             continue
-        unseen = np.all([one.codes[:, places] == UNKNOWN for one in encodings_of(data)], axis=(0, 2))
+        unseen = np.logical_and.reduce([(codes[name] == UNKNOWN).all(axis=1) for codes in coded])
         new, present = np.count_nonzero(unseen), np.count_nonzero(~column.missing)
         if 2 * new <= present:
             continue
@@ -214,6 +216,14 @@ def missing_values(data: Dataset) -> dict[str, int]:
 
 
 def _counts(data: Dataset, code: int) -> dict[str, int]:
-    found = np.logical_or.reduce([code == one.codes for one in encodings_of(data)])
-    columns = by_column(_features(data))
-    return {name: int(n) for name, places in columns.items() if (n := found[:, places].any(axis=1).sum())}
+    coded = [_codes_by_column(one) for one in encodings_of(data)]
+    found = {
+        name: np.logical_or.reduce([(codes[name] == code).any(axis=1) for codes in coded])
+        for name in coded[0]
+    }
+    return {name: int(rows.sum()) for name, rows in found.items() if rows.any()}
+
+
+def _codes_by_column(data: Dataset) -> dict[str, NDArray[np.int32]]:
+    """Return the codes of the features of each raw column, shape (M, variables of the column)."""
+    return {name: data.codes[:, places] for name, places in by_column(_features(data)).items()}

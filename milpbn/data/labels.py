@@ -8,7 +8,7 @@ the value is in the state that means the same:
 - the same truth value, if all states are truth values: True, TRUE, true, T, t and 1;
 - the same time: 2024-05-31 and 2024-05-31 00:00:00;
 - the same interval: ``(0.5, 1.5]``, ``(0.5-1.5]``, ``]0.5;1.5]`` and ``_0.5_1.5]``;
-- the interval that contains the number.
+- the interval that contains the number, or the whole interval.
 
 Where several states mean the same, such as 01 and 1 as texts, only those with the same label match. Where not all
 states are numbers (`milpbn.data.dataset.Variable.numeric`), only 1 and 1.0 are the same number: 01, 1.10 and 1E5 may be
@@ -122,6 +122,9 @@ class StateLabels:
             )
         if code is None and (number := self._number(label)) is not None:
             code = self.code_of_number(number)
+        if code is None and (interval := intervals_of([label])[0]) is not None:
+            low, high = map(self.code_of_number, interval)
+            code = low if low == high else None
         return code
 
     def code_of_number(self, number: float) -> int | None:

@@ -122,13 +122,16 @@ def coarser_codes(fine: Variable, coarse: Variable) -> NDArray[np.intp]:
     return np.append(codes, coarse.n_states - 1) if fine.missing_state else codes
 
 
-def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
+def encode_column(
+    variable: Variable, column: Column, where: str = "the table", beside: Sequence[Variable] = ()
+) -> NDArray[np.int32]:
     """Return the state codes of a raw column, shape (M,), by the rule of `milpbn.data.labels`.
 
-    Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`.
-    Raises `InputError` if the variable is discretised and a value is neither a finite number nor one of its intervals.
+    Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`. So
+    do labels of states that only other variables of the column have, those `beside` it: wider intervals. Raises
+    `InputError` if the variable is discretised and a value is neither a finite number nor one of its intervals.
     """
-    known = states_of(variable)
+    known, others_known = states_of(variable), [states_of(other) for other in beside]
     codes = np.full(len(column.values), UNKNOWN, dtype=np.int32)
     others = np.arange(len(codes))
     if variable.cuts is not None:
@@ -138,6 +141,8 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
     for k in others:
         label = label_of(column.values[k])
         code = known.code(label)
+        if code is None and any(each.code(label) is not None for each in others_known):
+            code = MISSING
         codes[k] = code if code is not None else missing if label in MISSING_MARKERS else UNKNOWN
     if variable.cuts is not None:
         remedy = "the column was learnt as a continuous one; correct the value or empty the cell"
@@ -153,18 +158,22 @@ def states_of(variable: Variable) -> StateLabels:
     return StateLabels(present, numeric=variable.numeric)
 
 
-def encode_value(variable: Variable, value: Any, where: str) -> int:
-    """Return the state code of one raw value as `encode_column` does; the label of an interval is a value, too.
+def encode_value(variables: Sequence[Variable], value: Any, where: str) -> list[int]:
+    """Return the state codes of one raw value of a column in its variables, as `encode_column` does.
 
-    Raises `InputError` if the variable is discretised and the value is neither a finite number nor the label of an
+    The label of an interval is a value, too.
+
+    Raises `InputError` if the variables are discretised and the value is neither a finite number nor the label of an
     interval, or if the value is a container.
     """
+    variable = variables[0]
     column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
     number = np.isfinite(column.numbers).all()
-    if variable.cuts is not None and not number and states_of(variable).code(label_of(value)) is None:
+    label = label_of(value)
+    if variable.cuts is not None and not number and all(states_of(v).code(label) is None for v in variables):
         known = ", ".join(map(repr, variable.states))
         raise InputError(
             f"The value {value!r} of {variable.name!r} in {where} is neither a finite number nor one of the states "
             f"{known}."
         )
-    return int(encode_column(variable, column, where)[0])
+    return [int(encode_column(v, column, where, variables)[0]) for v in variables]

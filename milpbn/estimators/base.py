@@ -165,7 +165,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
             If the model is not one Bayesian network, such as an average.
         """
         check_is_fitted(self)
-        data = self._queries().sample(n_samples, random_state=seed(random_state))
+        data = self._queries().sample(n_samples, random_state=seed(random_state)).of_columns()
         X = pd.DataFrame(data.labels[:, :-1], columns=list(data.names[:-1]))
         return X, self.classes_[np.argsort(self._class_states)[data.y]]
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.dataset import Dataset, Variable, by_column
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
@@ -28,8 +28,9 @@ FORMAT, VERSION = "milpbn-averaged-classifier", 1
 class AveragedClassifier(Queries, ProbabilityPredictor):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
-    The networks may have different cuts and states. The average is no Bayesian network, and has no joint distribution:
-    it has posteriors, but no structure, no score, no most probable explanation and no samples.
+    The networks may have different cuts and states, and columns with one or two variables. The average is no Bayesian
+    network, and has no joint distribution: it has posteriors, but no structure, no score, no most probable explanation
+    and no samples.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     Raises
     ------
     InputError
-        If there is no member, or the members differ in the names of their variables or in their classes.
+        If there is no member, or the members differ in the raw columns of their variables or in their classes.
     """
 
     members: tuple[Classifier, ...]
@@ -49,8 +50,8 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
             raise InputError("An average needs at least one network.")
         first = self.members[0]
         for number, member in enumerate(self.members, start=1):
-            if [v.name for v in member.variables] != [v.name for v in first.variables]:
-                raise InputError(f"Network {number} of the average has other variables than the first.")
+            if list(by_column(member.variables)) != list(by_column(first.variables)):
+                raise InputError(f"Network {number} of the average has other columns than the first.")
             if member.classes != first.classes:
                 raise InputError(f"Network {number} of the average has other classes than the first.")
 
@@ -157,7 +158,9 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
         """
         found = [member.marginals(evidence) for member in self.members]
         shared = [
-            name for name in found[0] if all(one[name].keys() == found[0][name].keys() for one in found)
+            name
+            for name in found[0]
+            if all(one.get(name, {}).keys() == found[0][name].keys() for one in found)
         ]
         return {name: _mean(name, [one[name] for one in found]) for name in shared}
 

@@ -195,7 +195,7 @@ def test_discretisation(share: Share) -> None:
             if [int(data.X[i, 0]) for i in present] != codes:
                 share.note("codes of rows", origin, f"{method}: {data.X[:, 0].tolist()} for {codes}")
             for i, cut in enumerate(cuts):  # a value at a cut is below it
-                found = [encode_value(variable, x, "x") for x in (cut, np.nextafter(cut, np.inf))]
+                found = [encode_value([variable], x, "x")[0] for x in (cut, np.nextafter(cut, np.inf))]
                 if found != [i, i + 1]:
                     share.note("a value at a cut", origin, f"{method}: {cut!r}")
             if method == checked:

@@ -140,7 +140,7 @@ def test_networks_that_do_not_belong_together(average, frame):
     with pytest.raises(InputError, match="at least one network"):
         AveragedClassifier(())
     other = learnt(frame.rename(columns={"size": "length"}), "mdl")
-    with pytest.raises(InputError, match=r"Network 2 .* other variables than the first"):
+    with pytest.raises(InputError, match=r"Network 2 .* other columns than the first"):
         AveragedClassifier((average.members[0], other))
     fewer = learnt(frame[frame["kind"] != "w"], "mdl")
     with pytest.raises(InputError, match=r"Network 2 .* other classes than the first"):

@@ -33,6 +33,8 @@ CLASS, CUTS, NUMERIC, MISSING_STATE = "milpbn_class", "milpbn_cuts", "milpbn_num
 SMOOTHING, TOWARDS_NAME = "milpbn_smoothing", "milpbn_smoothing_towards"
 #: Property with the type of the class labels in predictions (`milpbn.data.dataset.LABEL_TYPES`).
 LABEL_TYPE = "milpbn_label_type"
+#: Property with the raw column of a variable that has not the column's name (`Variable.column`), as by `encode_words`.
+COLUMN = "milpbn_column"
 #: Property of a variable with one state that has got a second one, with the probability 0, because a program refuses
 #: variables with one state.
 UNUSED = "milpbn_unused_state"
@@ -110,6 +112,8 @@ def _properties(classifier: Classifier, index: int) -> dict[str, str]:
         properties[NUMERIC] = _YES_NO[variable.numeric]
     if variable.missing_state != shown.missing_state:
         properties[MISSING_STATE] = _YES_NO[variable.missing_state]
+    if variable.column is not None:
+        properties[COLUMN] = encode_words([variable.column])
     if index == len(classifier.variables) - 1:
         properties[CLASS] = _YES_NO[classifier.has_class]
         properties[SMOOTHING] = repr(float(classifier.smoothing))
@@ -211,7 +215,8 @@ def _variable(node: PlainNode) -> Variable:
         cuts = None if said[CUTS] == NOMINAL else tuple(number_of(text) for text in texts)
     numeric = cuts is None and bool(present) and None not in StateLabels(present, numeric=True).ranges
     numeric = said[NUMERIC] == "yes" if NUMERIC in said else numeric
-    return Variable(node.name, states, cuts, numeric, missing)
+    column = decode_words(said[COLUMN])[0] if COLUMN in said else None
+    return Variable(node.name, states, cuts, numeric, missing, column=column)
 
 
 def _cpt(

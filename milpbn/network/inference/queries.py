@@ -1,9 +1,10 @@
 """Questions to a Bayesian network: posteriors, the most probable explanation, samples, log-likelihoods.
 
 Evidence gives variables, the class among them, values as in a table: labels of nominal variables, numbers of
-discretised ones (or the label of an interval). A missing value (None, NaN) says nothing, unless missing values have a
-state of their own. A value that training never saw makes the variable's own factor 1 and gives its children uniform
-rows, as in predictions; a log-probability with such evidence is that of the remaining factors.
+discretised ones (or the label of an interval). Variables of one raw column have one value. A missing value (None, NaN)
+says nothing, unless missing values have a state of their own. A value that training never saw makes the variable's own
+factor 1 and gives its children uniform rows, as in predictions; a log-probability with such evidence is that of the
+remaining factors.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import (
@@ -230,10 +231,17 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
     from milpbn.data.variables import encode_value
 
     codes = np.full((1, len(network.variables)), MISSING, dtype=np.intp)
+    columns, given = by_column(network.variables), dict[str, str]()
     for name, value in (evidence or {}).items():
-        i = _index(network, name)
+        i = columns[name][0] if name in columns else _index(network, name)
         variable = network.variables[i]
-        codes[0, i] = encode_value(variable, value, "the evidence")
+        column = variable.raw_column
+        if given.setdefault(column, name) != name:
+            raise InputError(
+                f"The evidence gives values of {given[column]!r} and {name!r}, which code one column; leave one out."
+            )
+        places = columns[column]
+        codes[0, places] = encode_value([network.variables[j] for j in places], value, "the evidence")
         if codes[0, i] != UNKNOWN:
             continue
         known = ", ".join(map(repr, variable.states))
