@@ -14,13 +14,15 @@ from milpbn.cli.explain import check_row
 from milpbn.cli.sections import option, options, verb
 from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NAME, OUTPUT, Parsed
+from milpbn.cli.types import CLASS, COUNT, NAME, OUTPUT, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.drawing.scene import Scene
     from milpbn.network import Structure
 
+#: The kinds of `milpbn.plotting.CURVES`, whose modules take a second to import.
+CURVES = ("roc", "precision-recall", "gain", "calibration")
 #: What can be drawn, and whether it takes DATA: never, if it is given, or always.
 KINDS = {
     "result": "may",
@@ -30,6 +32,7 @@ KINDS = {
     "cpt": "never",
     "explain": "must",
     "compare": "never",
+    **dict.fromkeys(CURVES, "must"),
 }
 
 
@@ -54,10 +57,16 @@ def _complete(context: click.Context, incomplete: str) -> completion.Items:
     option("--output", OUTPUT, "Picture: .svg, .png or .pdf.", required=True),
     option("--variable", NAME, "cpt: the variable whose table is drawn."),
     option("--row", COUNT, "explain: the row whose prediction is drawn, from 1.", metavar="K"),
+    option("--positive", CLASS, "Curves: the class to detect; default the rarest of two, or all of more."),
 )
 @table_options
 def plot(
-    what: tuple[str, ...], output: str, variable: str | None, row: int | None, table: TableOptions
+    what: tuple[str, ...],
+    output: str,
+    variable: str | None,
+    row: int | None,
+    positive: str | None,
+    table: TableOptions,
 ) -> None:
     """Draw FILE.
 
@@ -70,11 +79,12 @@ def plot(
     cpt      classifier                               the table of --variable
     explain  classifier                               what the variables contribute on DATA, or to --row K of it
     compare  output of milpbn compare                 the accuracies of the learners
+    roc, precision-recall, gain, calibration: of a classifier on DATA, how well a class is told from the others
 
     With DATA, the training data of the result, the kinds result and network also show what the score loses without
-    each arc; give the same options of the table as in the run. The kinds margins and explain use the test rows where
-    the catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
-    most variables. Of an average (milpbn solve --average), the first network is drawn.
+    each arc; give the same options of the table as in the run. The kinds margins and explain and the curves use the test rows where the
+    catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
+    most variables. Of an average (milpbn solve --average), the first network is drawn, and the curves of the average.
 
     SVG needs nothing else; PNG and PDF need the extra [plot]: pip install 'milpbn[plot]'.
 
@@ -84,6 +94,7 @@ def plot(
       milpbn plot result.json --output result.png
       milpbn plot network result.json tic-tac-toe --output network.svg
       milpbn plot explain classifier.json tic-tac-toe --row 3 --output row.svg
+      milpbn plot roc classifier.json tic-tac-toe --output roc.svg
     """
     kind, file, data = _parts(what)
     if variable is not None and kind != "cpt":
@@ -92,6 +103,8 @@ def plot(
         raise InputError("Name the variable whose table is drawn: --variable NAME.")
     if row is not None and kind != "explain":
         raise InputError("--row is for the kind explain; leave it out.")
+    if positive is not None and kind not in CURVES:
+        raise InputError(f"--positive is for the kinds {', '.join(CURVES)}; leave it out.")
 
     from milpbn.plotting import check_picture, save
 
@@ -100,6 +113,8 @@ def plot(
         scene = _of_result(kind, file, data, table)
     elif kind == "compare":
         scene = _of_comparison(file)
+    elif kind in CURVES:
+        scene = _of_curve(kind, file, str(data), table, positive)
     elif data is None:
         scene = _of_table(file, str(variable))
     else:
@@ -245,6 +260,19 @@ def _of_table(file: str, variable: str) -> Scene:
             f"--variable {variable!r} is not one of {', '.join(map(repr, list(tables)[:20]))}{unused}."
         )
     return draw_table(tables[variable], found.target)
+
+
+def _of_curve(kind: str, file: str, data: str, table: TableOptions, positive: str | None) -> Scene:
+    from milpbn.network import load_any_classifier
+    from milpbn.network.evaluation import positive_class
+    from milpbn.plotting import draw_curve
+    from milpbn.trials.judged import Judged
+
+    classifier = load_any_classifier(file)
+    samples, _ = table.for_rows("all" if table.rows == "all" else None).read(classifier, data)
+    one = positive_class(classifier.classes, samples, positive)
+    rows = Judged.of(classifier, samples)
+    return draw_curve(kind, rows, classifier.classes, positive=one, name=samples.name)
 
 
 def _of_classifier(kind: str, file: str, data: str, table: TableOptions, row: int | None) -> Scene:

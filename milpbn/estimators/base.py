@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.data.encodings import Encodings, encodings_of
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
@@ -35,6 +35,8 @@ from milpbn.network.structure import Structure
 
 #: Name of the class variable where y has none.
 CLASS = "class"
+#: Number of training rows on which importances are computed.
+ROWS = 2000
 
 
 def _has_joint(estimator: Any) -> bool:
@@ -94,6 +96,21 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
             "_class_states": states_of_classes(predictor.variables[-1], self._class_texts),
         }
 
+    def _importances(self, table: Table) -> NDArray[np.float64]:
+        """Return how much the class probabilities of training rows change where a column of X is unknown, shape (N,).
+
+        It is the mean, over at most `ROWS` of the rows, of half the sum of the absolute changes, between 0 and 1. What is
+        unknown is summed over.
+        """
+        data = self.classifier_.encode(table)
+        data = data.take(np.linspace(0, data.n_samples - 1, min(ROWS, data.n_samples)).astype(np.intp))
+        known, found = self.classifier_.predict_proba(data), np.zeros(self.n_features_in_)
+        for place, k in enumerate(self._kept):
+            without = Encodings.of([_changed(part, place, MISSING) for part in encodings_of(data)])
+            changes = np.abs(known - self.classifier_.predict_proba(without)).sum(axis=1) / 2
+            found[k] = np.average(changes, weights=data.weights)
+        return found
+
     @available_if(_has_joint)
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return joint log-probabilities; X is as for `score_samples`.
@@ -128,6 +145,19 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
             P(c | x), in the order of ``classes_``.
         """
         return np.exp(self.predict_log_proba(X))
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-odds of the second class, or the logarithms of all classes' probabilities.
+
+        X is as for `score_samples`.
+
+        Returns
+        -------
+        float64 array, shape (M,) for two classes, else (M, C)
+            log P(c | x), of two classes minus that of the first, in nats.
+        """
+        logs = np.maximum(self.predict_log_proba(X), np.finfo(np.float64).min / 2)
+        return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the most probable class of each sample; ties go to the first class.
@@ -226,7 +256,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         if y is not None:
             states = self._states()
             codes = [states.get(label, UNKNOWN) for label in labels(self, y, data.n_samples).tolist()]
-            data = Encodings.of([_with_classes(part, codes) for part in encodings_of(data)])
+            data = Encodings.of([_changed(part, -1, codes) for part in encodings_of(data)])
         return self.classifier_.explain_global(data, gamma=gamma)
 
     def _states(self) -> dict[Any, int]:
@@ -243,8 +273,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         return str(self.classifier_.classes[states[label]])
 
 
-def _with_classes(data: Dataset, codes: list[int]) -> Dataset:
-    """Return samples with other class codes."""
+def _changed(data: Dataset, column: int, codes: list[int] | int) -> Dataset:
+    """Return samples with other codes of a variable."""
     changed = data.codes.copy()
-    changed[:, -1] = codes
+    changed[:, column] = codes
     return replace(data, codes=changed)

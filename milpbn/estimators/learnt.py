@@ -40,6 +40,7 @@ class LearntClassifier(BaseBNClassifier):
             learned = learn_with_parameters(self._learner(), table.dataset("train"), control)
         fitted: dict[str, Any] = self._fitted(learned.predictor, learned.structure)  # type: ignore[arg-type]
         self._set({**fitted, "details_": dict(learned.details)})
+        self.feature_importances_ = self._importances(table)
 
 
 class WeightedClassifier(LearntClassifier):

@@ -189,6 +189,7 @@ interrupted
         table = self._table(X, y, sample_weight)
         result, unsaved = finished(lambda: self._search(table, task, began))
         self._set(self._attributes(result))
+        self.feature_importances_ = self._importances(table)
         if result.data.samples < table.n_rows:  # the recipe has dropped rows
             self.n_dropped_ += table.n_rows - result.data.samples
             warn(" ".join(dropped_notes(result.notes)), DataWarning)

@@ -14,7 +14,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, require_used
 from milpbn.learners.registry import LEARNERS, get_learner
-from milpbn.network.evaluation import rarest
+from milpbn.network.evaluation import positive_class, rarest
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.warm_up import compile_all, count, tiny_data
@@ -122,14 +122,8 @@ class Contest:
 
         Of two classes the rarest one is positive; of more there is none unless the user names it.
         """
-        classes = data.variables[-1].states
-        if self.positive is not None and self.positive not in classes:
-            raise InputError(
-                f"--positive (positive) is {self.positive!r}, and the classes are {', '.join(map(repr, classes))}."
-            )
-        rare, total = rarest(data.y, data.weights, len(classes)), float(data.weights.sum())
-        share = float(data.weights[data.y == rare].sum()) / total
-        positive = classes[rare] if self.positive is None and len(classes) == 2 else self.positive
+        share = float(data.weights[data.y == rarest(data)].sum() / data.weights.sum())
+        positive = positive_class(data.variables[-1].states, data, self.positive)
         return replace(self, positive=positive), share
 
     def positive_code(self, data: Dataset) -> int | None:

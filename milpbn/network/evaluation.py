@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -250,16 +251,13 @@ def evaluate(
             f"A {type(classifier).__name__} has no log-probabilities of the classes, so that margins are not defined; "
             "`milpbn.network.evaluation.accuracy` counts its errors."
         )
-    if positive is not None and positive not in classifier.classes:
-        raise InputError(
-            f"--positive (positive) is {positive!r}, and the classes are {', '.join(map(repr, classifier.classes))}."
-        )
     data = classifier.encode(source)
     if not (data.y >= 0).any():
         raise InputError(
             f"No row of {data.name!r} has a class label that the classifier knows; "
             f"column {classifier.variables[-1].name!r} must hold labels such as {classifier.classes[0]!r}."
         )
+    positive_class(classifier.classes, data, positive)
     rows = labelled_rows(data)
     if not (rows.y >= 0).any():
         raise InputError(
@@ -274,7 +272,7 @@ def evaluate(
         "data": data.name,
         "classes": classifier.classes,
         "gamma": gamma,
-        "positive": positive,
+        "positive": positive or classifier.classes[rarest(rows)],
         "unlabelled": int(np.count_nonzero(data.y == MISSING)),
         "unknown_values": unknown_values(data),
         "missing_values": missing_values(data),
@@ -302,7 +300,6 @@ def _figures(
     confusion = table[:-1]
     hits, by_class = np.diag(confusion), confusion.sum(axis=1)
     majority = int(by_class.argmax())
-    about = {**about, "positive": about["positive"] or about["classes"][rarest(y, weights, n_classes)]}
     of_classes = (
         class_figures(label, probabilities[:, c], y == c, predicted == c, weights)
         for c, label in enumerate(about["classes"])
@@ -339,11 +336,23 @@ def _figures(
     )
 
 
-def rarest(classes: NDArray[np.integer], weights: NDArray[np.float64], n_classes: int) -> int:
+def rarest(data: Dataset) -> int:
     """Return the class with the smallest positive weight; the last of several."""
-    totals = np.bincount(classes[classes >= 0], weights[classes >= 0], n_classes)
+    totals = np.bincount(data.y[data.y >= 0], data.weights[data.y >= 0], data.n_classes)
     totals[totals <= 0] = np.inf
-    return n_classes - 1 - int(totals[::-1].argmin())
+    return data.n_classes - 1 - int(totals[::-1].argmin())
+
+
+def positive_class(classes: Sequence[str], data: Dataset, asked: str | None) -> str | None:
+    """Return the class to detect: the one that is asked for, or the rarest of two; None for several.
+
+    `InputError` if it is no class.
+    """
+    if asked is not None and asked not in classes:
+        raise InputError(
+            f"--positive (positive) is {asked!r}, and the classes are {', '.join(map(repr, classes))}."
+        )
+    return classes[rarest(data)] if asked is None and len(classes) == 2 else asked
 
 
 def majority(train: Dataset, rows: Dataset) -> tuple[str, float]:

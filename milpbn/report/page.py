@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +14,13 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, folded, note, picture, words
 from milpbn.drawing.scene import Scene
+from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.plotting import (
+    CURVES,
+    draw_curve,
     draw_importances,
     draw_margins,
     draw_prediction,
@@ -28,6 +32,7 @@ from milpbn.report.claims import headline, meaning_of_gap
 from milpbn.report.command import repeat_commands
 from milpbn.report.template import page
 from milpbn.solving.progress import show_gap
+from milpbn.trials.judged import Judged
 from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
@@ -248,6 +253,9 @@ def _accuracy(
     names = dict.fromkeys(name for column in columns for name in column)
     lines = [(name, [column.get(name, "") for column in columns]) for name in names]
     table = _table("<th></th>", [f"{name} rows" for name, _ in found], lines)
+    last, figures = found[-1]
+    if len(figures.classes) > 2:
+        table += _each_class(figures, last)
     text = (
         "These rows were not used for learning."
         if test is not None
@@ -259,9 +267,33 @@ def _accuracy(
             f" {words(' '.join(dropped))} Here they are among the training rows, and what is missing is "
             "marginalised."
         )
-    last, figures = found[-1]
     said = f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(figures)}</p>"
-    return table + said + folded(f"Which classes are confused ({last} rows)", _confusion(figures))
+    confused = folded(f"Which classes are confused ({last} rows)", _confusion(figures))
+    return table + said + confused + _detection(classifier, train if test is None else test, figures, last)
+
+
+def _each_class(figures: Evaluation, which: str) -> str:
+    """Return how well each class is told from all others, as a table."""
+    lines = [(one.label, [value for _, value, _ in one.shown()]) for one in figures.by_class if one.rows]
+    names = [name for name, _, _ in figures.detected.shown()]
+    known = [line for line in lines if len(line[1]) == len(names)]
+    return f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', names, known)}"
+
+
+def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, which: str) -> str:
+    """Return curves, and with two classes the thresholds, of how well a class is told from the others."""
+    positive = figures.positive if len(figures.classes) == 2 else None
+    rows, parts = Judged.of(classifier, data), []
+    if positive is not None and (shown := figures.detected.shown_thresholds()):
+        head, *lines = shown
+        table = _table(f"<th>{head[0]}</th>", head[1:], [(line[0], line[1:]) for line in lines])
+        parts.append(folded(f"Thresholds of P({positive}), learnt on these {which} rows", table))
+    with suppress(InputError):  # rows of one class only have no curves
+        drawn = [
+            _figure(draw_curve(kind, rows, figures.classes, positive=positive, width=_CHART)) for kind in CURVES
+        ]
+        parts.append(folded(f"ROC, precision and recall, gain, calibration ({which} rows)", "".join(drawn)))
+    return "".join(parts)
 
 
 def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> str:
@@ -277,7 +309,7 @@ def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable
 def _what_counts(figures: Evaluation) -> str:
     """Return sentences on weights, on rows of classes that training never saw, and on the intervals."""
     if figures.unweighted is None:
-        sentences = ["Intervals are those of Wilson."]
+        sentences = ["Numbers in brackets are 95 % intervals; that of the accuracy is Wilson's."]
     else:
         sentences = [
             "All figures are weighted, except where the table says that rows count once. Intervals are score "
@@ -290,11 +322,21 @@ def _what_counts(figures: Evaluation) -> str:
 
 def _accuracies(figures: Evaluation) -> dict[str, str]:
     known, once = figures.known, figures.unweighted
-    return {
-        "samples": f"{figures.samples}",
+    accuracy = {
         "accuracy": f"{100 * figures.accuracy:.2f} %",
         "95 % interval": _interval(figures),
         "majority class": f"{100 * figures.majority_share:.2f} %",
+    }
+    detected = {}
+    if len(figures.classes) == 2:
+        detected[f"rows of class {figures.positive}"] = f"{figures.detected.rows}"
+        for name, value, interval in figures.detected.shown():
+            detected[name] = f"{value} ({interval.removeprefix('95 % interval ')})"
+    first, then = (detected, accuracy) if figures.has_rare_class else (accuracy, detected)
+    return {
+        "samples": f"{figures.samples}",
+        **first,
+        **then,
         "log-loss (nats)": f"{figures.log_loss:.4f}",
         "Brier score": f"{figures.brier:.4f}",
         "calibration error": f"{100 * figures.calibration_error:.2f} %",

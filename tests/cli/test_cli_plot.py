@@ -62,6 +62,10 @@ def files(tmp_path_factory):
         ("explain c.json t.csv", ["What each variable contributes"]),
         ("explain c.json t.csv --row 3", ["Row 3", "sum"]),
         ("compare compare.json", ["accuracy"]),
+        ("roc c.json t.csv", ["ROC-AUC"]),
+        ("precision-recall c.json t.csv --positive x", ["x, average precision"]),
+        ("gain c.json t.csv", ["sensitivity"]),
+        ("calibration c.json t.csv", ["mean predicted probability"]),
     ],
 )
 def test_every_kind_is_drawn(files, monkeypatch, words, found):
@@ -93,6 +97,8 @@ def test_every_kind_is_drawn(files, monkeypatch, words, found):
         ("margins c.json t.csv --row 1", "leave it out"),
         ("explain c.json t.csv --row 41", "rows 1 to 40"),
         ("network c.json t.csv", "not a result"),
+        ("roc c.json t.csv --positive zebra", "--positive (positive) is 'zebra', and the classes are"),
+        ("margins c.json t.csv --positive x", "--positive is for the kinds roc, precision-recall"),
         ("network r.json other.csv", "other data"),
         ("compare r.json", "not the output of milpbn compare"),
         ("r.json --output r.json", "overwrite"),

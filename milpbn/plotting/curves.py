@@ -1,0 +1,158 @@
+"""Curves of how well classes are told from the others: ROC, precision-recall, gain and calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.drawing.chart import Frame, frame
+from milpbn.drawing.scene import SERIES, Box, Path, Scene
+from milpbn.errors import InputError
+from milpbn.network.calibration import BINS
+from milpbn.network.discrimination import LEADING, NAMES, Curve, class_figures
+from milpbn.network.intervals import score_interval
+from milpbn.trials.judged import Judged
+from milpbn.util.printing import printable
+
+#: Each kind of curve with its title and the names of its axes.
+CURVES = {
+    "roc": ("ROC curve", "1 - specificity: share of the others that are alarms", "sensitivity"),
+    "precision-recall": ("Precision and recall", "sensitivity (recall)", "precision"),
+    "gain": ("Gain", "share of all rows that are alarms", "sensitivity"),
+    "calibration": ("Calibration", "mean predicted probability", "share of the class, with 95 % intervals"),
+}
+
+Points = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def draw_curve(
+    kind: str,
+    rows: Judged,
+    classes: Sequence[str],
+    *,
+    positive: str | None = None,
+    name: str = "",
+    width: float = 480.0,
+) -> Scene:
+    """Draw how well a class is told from the others, or each of at most eight classes from all others.
+
+    Dots on the curve of a single class are the decisions of the classifier; dashed lines are what chance gives.
+
+    Parameters
+    ----------
+    kind : str
+        One of `CURVES`.
+    rows : Judged
+        Rows with a class, with probabilities (`milpbn.trials.judged.Judged.of`).
+    classes : sequence of str
+        Class labels.
+    positive : str, optional
+        The class; by default each class that the rows have.
+    name : str
+        Name of the data.
+    width : float
+        Of the picture, in pixels.
+
+    Raises
+    ------
+    InputError
+        If there are no probabilities, or no class of which only some rows are.
+    """
+    if rows.classes is None or rows.predicted is None or rows.probabilities is None:
+        raise InputError("Without probabilities of the classes there are no curves to draw.")
+    shown = range(len(classes)) if positive is None else [classes.index(positive)]
+    shown = [c for c in shown if 0 < np.count_nonzero(rows.classes == c) < len(rows.classes)]
+    if not shown:
+        raise InputError(
+            "A curve needs rows of the class and others, and the data have only one kind; give more rows."
+        )
+    left = len(shown) - len(SERIES)
+    lines, notes, dots = [], [], []
+    for role, c in zip(SERIES, shown, strict=False):
+        own, scores = rows.classes == c, rows.probabilities[:, c]
+        figures = class_figures(classes[c], scores, own, rows.predicted == c, rows.weights)
+        what = {"roc": LEADING[0], "precision-recall": LEADING[1]}.get(kind)
+        value = "" if what is None else f", {NAMES[what]} {getattr(figures, what):.3f}"
+        notes.append((role, f"{printable(classes[c])}{value}"))
+        if kind == "calibration":
+            lines.append((role, _calibration(scores, own, rows.weights)))
+            continue
+        lines.append((role, (*_points(kind, Curve.of(scores, own, rows.weights)), np.empty((0, 2)))))
+        dots.append((role, figures))
+    top = 1.0
+    if kind == "calibration":
+        top = min(1.0, 1.05 * max(float(max(x.max(), ends.max())) for _, (x, _, ends) in lines))
+    title, *labels = CURVES[kind]
+    chart = frame(
+        width,
+        width,
+        (0.0, top),
+        (0.0, top),
+        title=f"{title}{f' of {printable(name)}' if name else ''}{f' ({left} more classes)' if left > 0 else ''}",
+        labels=(labels[0], labels[1]),
+        notes=notes,
+    )
+    chance = {(share, share) if kind == "precision-recall" else (0.0, top) for share in (figures.share for _, figures in dots)} or {(0.0, top)}
+    for y in sorted(chance):
+        ends = ((chart.x(0.0), chart.y(y[0])), (chart.x(top), chart.y(y[1])))
+        chart.scene.add(Path(ends, "muted", dashed=True))
+    for role, (x, y, ends) in lines:
+        _line(chart, x, y, role)
+        for at, level, (low, high) in zip(x, y, ends, strict=False):
+            place, size = chart.x(float(at)), 3.5
+            chart.scene.add(
+                Path(((place, chart.y(float(low))), (place, chart.y(float(high)))), role),
+                Box(place - size, chart.y(float(level)) - size, 2 * size, 2 * size, role, radius=size),
+            )
+    if len(dots) == 1:
+        [(role, figures)] = dots
+        alarms = figures.alarms_per_1000 / 1000
+        at = {
+            "roc": (1 - figures.specificity, figures.sensitivity),
+            "precision-recall": (figures.sensitivity, figures.precision),
+            "gain": (alarms, figures.sensitivity),
+        }[kind]
+        if np.isfinite(at).all():
+            x, y = chart.x(at[0]), chart.y(at[1])
+            chart.scene.add(Box(x - 5.0, y - 5.0, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
+    return chart.scene
+
+
+def _points(kind: str, curve: Curve) -> Points:
+    """Return the corners of a curve."""
+    if kind == "roc":
+        return curve.roc
+    recall = np.append(0.0, curve.recall)
+    if kind == "gain":
+        return np.append(0.0, curve.alarms), recall
+    # Steps, since average precision weighs every precision with the recall that is gained there.
+    return np.repeat(recall, 2)[1:-1], np.repeat(curve.precision, 2)
+
+
+def _calibration(
+    scores: NDArray[np.float64], positive: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return mean probability, share of the class and its interval, of at most `BINS` bins of about equal weight."""
+    _, index = np.unique(scores, return_inverse=True)
+    own = np.bincount(index, weights)
+    place = (BINS * (np.cumsum(own) - own / 2) / own.sum()).astype(np.int64)[index]
+    bins = [place == k for k in np.unique(place)]
+    means = [np.average(scores[inside], weights=weights[inside]) for inside in bins]
+    shares = [np.average(positive[inside], weights=weights[inside]) for inside in bins]
+    ends = [score_interval(positive[inside], weights[inside]) for inside in bins]
+    return np.array(means), np.array(shares), np.array(ends)
+
+
+def _line(chart: Frame, x: NDArray[np.float64], y: NDArray[np.float64], role: str) -> None:
+    """Draw a line through points, without those that are on the pixel of the one before."""
+    across, up = chart.x.end - chart.x.start, chart.y.end - chart.y.start
+    pixels = np.column_stack(
+        [chart.x.start + across * x / chart.x.high, chart.y.start + up * y / chart.y.high]
+    ).round(1)
+    moved = np.append(True, np.abs(np.diff(pixels, axis=0)).max(axis=1) >= 0.5) if len(x) > 1 else [True]
+    moved[-1] = True
+    steps = tuple((float(a), float(b)) for a, b in pixels[moved])
+    if len(steps) > 1:
+        chart.scene.add(Path(steps, role, width=2.0))
