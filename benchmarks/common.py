@@ -23,7 +23,7 @@ from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.paper import compute as compute_study
 from milpbn.experiments.protocol import TEST_SET, Part, parts
-from milpbn.experiments.runner import Plan, missing
+from milpbn.experiments.runner import Study, missing
 from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -161,7 +161,7 @@ def add_run_options(made: argparse.ArgumentParser) -> None:
     made.add_argument("--retry-failed", action="store_true", help="compute failed cells again")
 
 
-def compute(plan: Plan, store: KeptCells, options: argparse.Namespace) -> None:
+def compute(plan: Study, store: KeptCells, options: argparse.Namespace) -> None:
     """Compute the cells of a plan that are missing, or name them with ``--only-cached``."""
     waiting, failed = missing(plan, store, retry_failed=options.retry_failed)
     if options.only_cached:
