@@ -36,6 +36,7 @@ from milpbn.experiments.page import read_remarks
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.engines import branch_and_cut
+from milpbn.solving.engines.base import BY_SUBSETS
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
 from milpbn.solving.warm_up import tiny_data
 from milpbn.util.threads import threads_used
@@ -123,6 +124,7 @@ def measured(path: Path, backend: str, time_limit: float, n_best: int) -> dict[s
         "gap_percent": None if gap is None else round(100 * gap / abs(result.objective or 1.0), 5),
         "root_gap_percent": round(100 * root / abs(result.objective or 1.0), 4) if own else None,
         "nodes": result.nodes,
+        "subsets": result.detail == BY_SUBSETS,
         "cpu": round(cpu() - begun, 2) if own else None,
         "seconds": round(time.monotonic() - clock, 2),
         "memory_mib": memory(),
@@ -188,7 +190,7 @@ def page(results: dict[str, dict[str, Any]]) -> str:
                 f"{cell['parent_sets']:,}",
                 _told(cell),
                 f"{cell['cpu']:.1f}",
-                cell["nodes"] or "root",
+                "subsets" if cell.get("subsets") else cell["nodes"] or "root",
                 f"{cell['root_gap_percent']:.3g} %"
                 if cell.get("root_gap_percent") and cell["nodes"]
                 else "-",

@@ -36,6 +36,7 @@ from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome, Settings, Solver
 from milpbn.solvers.registry import find_solver
+from milpbn.solving.engines import branch_and_cut
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.state import Session
@@ -397,6 +398,7 @@ def in_parts(
 def branch_early(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Let the tree prove what the root could: no rounds there, and random decisions before a node is bounded well."""
     rng, plain = np.random.default_rng(seed), Search._bounded
+    monkeypatch.setattr(branch_and_cut, "MOST_SECONDS", 0.0)
     monkeypatch.setattr(cutting, "ROUNDS", 0)
     monkeypatch.setattr(cutting, "FIRST_SETS", 1 + seed % 2)
     monkeypatch.setattr(ascent, "MOST_CLUSTERS", 10 * (seed % 3))

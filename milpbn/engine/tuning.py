@@ -262,11 +262,6 @@ class OracleTuning:
         "class sets times nodes to the fourth power",
         "Up to this size, the root solves a branching for every arc: about a second of work.",
     )
-    subsets_at_a_time: int = parameter(
-        1 << 20,
-        "sets of variables",
-        "Sets between two checks of the clock when all orders are searched: about a tenth of a second.",
-    )
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,8 @@ class Outcome:
     limit: str | None = None
     #: The solver's own status.
     detail: str = ""
+    #: What proved the optimum, where it was not the search after which the engine is named.
+    proved_by: str = ""
     #: Seconds to formulate the MILP; 0 without one.
     model_seconds: float = 0.0
 

@@ -38,7 +38,14 @@ from milpbn.solving.files import RunFiles
 from milpbn.solving.listing import Listing, claims_of
 from milpbn.solving.options import LocalOptionKeywords, Options, takes
 from milpbn.solving.preparation import resume
-from milpbn.solving.progress import Progress, alternative_lines, number_lines, structure_lines, wants_progress
+from milpbn.solving.progress import (
+    Progress,
+    alternative_lines,
+    number_lines,
+    status_words,
+    structure_lines,
+    wants_progress,
+)
 from milpbn.solving.state import Session
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
@@ -297,7 +304,8 @@ class _Search:
         candidates = self.local.candidates
         bound, rest = session.best_bound, session.pool.rest
         claims = claims_of(session, listing, bound, rest, final=final)
-        detail = session.products.outcome.detail if final and session.budget.stopped is None else ""
+        outcome = session.products.outcome
+        detail = outcome.proved_by or (outcome.detail if final and session.budget.stopped is None else "")
         return LocalResult(
             name=self.name,
             sha256=self.local.sha256,
@@ -340,13 +348,13 @@ def describe(result: LocalResult, *, read: bool = False) -> str:
 
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
-    limit, own = result.limit, result.backend.name == BranchAndCutEngine.name
+    own = result.backend.name == BranchAndCutEngine.name
     source = f"{'the file says ' if read else ''}{BoundSource.CERTIFIED if own else BoundSource.SOLVER}"
     lines = [
         f"data       {result.name}: local scores of {counted(result.parent_sets, 'parent set')} of "
         f"{counted(result.variables, 'variable')}",
         f"backend    {result.backend.version}",
-        f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
+        f"status     {status_words(result)}",
         *number_lines(result.objective, result.bound, "" if result.bound is None else source),
         *alternative_lines(result.alternatives),
         f"seconds    {result.seconds:.2f}",

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
+from milpbn.claims.local_result import LocalResult
 from milpbn.claims.parts import Average
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
 from milpbn.data.dataset import dropped_notes
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
+from milpbn.solving.engines.base import BY_SUBSETS
 from milpbn.solving.grid import describe
 from milpbn.solving.options import Options
 from milpbn.solving.outlook import forecast
@@ -279,9 +281,11 @@ def _source_of_bound(source: str, read: bool) -> str:
     return f"the file says {source}{check}"
 
 
-def _status(result: Result) -> str:
-    """Return the reason, and what stopped the run or is left of the gap."""
+def status_words(result: Result | LocalResult) -> str:
+    """Return the reason, and what stopped the run, proved the optimum, or is left of the gap."""
     status = str(result.reason)
+    if result.detail == BY_SUBSETS:
+        status += f" ({BY_SUBSETS})"
     if result.limit is not None:
         explained = result.limit == "memory" and result.detail
         return status + (f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})")
@@ -312,7 +316,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
-        f"status     {_status(result)}{result.among_clause}",
+        f"status     {status_words(result)}{result.among_clause}",
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}"
         + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),

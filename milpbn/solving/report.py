@@ -151,12 +151,13 @@ class Report:
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
 
     def _detail(self) -> str:
-        """Return the text of the error, the memory limit, or the solver's own status if it ended by itself."""
+        """Return the text of the error, the memory limit, what proved the optimum, or the solver's own status."""
         if self._session.error is not None:
             return str(self._session.error)
         if self._session.budget.stopped is Limit.MEMORY:
             return f"the memory limit of {format_bytes(memory_limit() or 0)} is nearly reached"
-        return self._session.products.outcome.detail if self._session.budget.stopped is None else ""
+        outcome = self._session.products.outcome
+        return outcome.proved_by or (outcome.detail if self._session.budget.stopped is None else "")
 
 
 def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:

@@ -18,7 +18,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
-from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation
+from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation, subsets
 from milpbn.engine.parent_sets import rows as parent_set_rows
 from milpbn.engine.parent_sets.clusters import Support
 from milpbn.engine.parent_sets.sets import generator, list_sets, undominated
@@ -154,8 +154,6 @@ SMOOTH = [
 HARD = [(changes._margins, "tables near number False some numbers")]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),
-    (orders._best_sets_of, "some some numbers flags 0 0 numbers int32s"),
-    (orders._read_off, "some numbers flags 0 int32_rows numbers int8s some"),
     (oracle.arcs_of, "oracle numbers flags forced flags"),
     (oracle.class_bounds, "oracle numbers flags numbers number numbers"),
     (orders.best_order, "some some numbers flags some"),
@@ -231,6 +229,9 @@ PARENT_SETS = [
     (clusters.tabu_clusters, "support 0 0 words numbers 0 random"),
     (blocks.families_of, "support some some some numbers"),
     (blocks.gauge, "0 some some numbers numbers"),
+    (subsets._spread, "ranks"),
+    (subsets._fill, "ranks places places numbers some numbers 0 0"),
+    (subsets._read_off, "ranks places places numbers some numbers some some"),
     (order_relation.put_before, "words 0 0"),
     (order_relation.propagate, "sets flags words"),
 ]
@@ -251,6 +252,8 @@ def for_parent_sets() -> list[Specialization]:
         "packed": parent_set_rows.pack([], sets.n_variables),
         "support": Support(some, some, sets.masks, np.zeros(1)),
         "random": generator(0),
+        "ranks": np.zeros(1, dtype=np.uint16),
+        "places": np.zeros((1, 1), dtype=np.int64),
     }
     scoring = Levels(tiny_data(), score, Rules(), admitted_sets(3, score, Rules()), Budget()).kernels
     return scoring + [

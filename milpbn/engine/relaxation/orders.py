@@ -1,21 +1,18 @@
 """Maximum-weight structures by dynamic programming over the sets of variables that come first in an order.
 
 f(U) = max_{i in U} f(U - i) + best_i(U - i), where best_i(W) is the heaviest parent set of variable i within W
-(Silander & Myllymaki 2006; here the weights differ in every call).
+(Silander & Myllymaki 2006; here the weights differ in every call). For one search over more variables see
+`milpbn.engine.parent_sets.subsets`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
-from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import kernel
 
 
-@kernel
+@kernel(inner=True)
 def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return the number of variables to order: all, or all but the last one if no arc enters or leaves it."""
     V = len(offsets) - 1
@@ -28,40 +25,34 @@ def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers th
     return V - 1
 
 
-@kernel
-def _best_sets_of(offsets, masks, weights, allowed, n, i, w, e):  # type: ignore[no-untyped-def]
-    """Fill best_i(W), as weight w and index e, for all W."""
+@kernel(inner=True)
+def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
+    """Fill best_i(W), as weight and index, for all W and i < n."""
     full = 1 << n
-    for W in range(full):
-        w[W] = -np.inf
-        e[W] = -1
-    for p in range(offsets[i], offsets[i + 1]):
-        if allowed[p] and weights[p] > w[masks[p]]:
-            w[masks[p]] = weights[p]
-            e[masks[p]] = p
-    for b in range(n):
-        if b == i:
-            continue
-        bit = 1 << b
+    for i in range(n):
+        w, e = weight[i], entry[i]
         for W in range(full):
-            if W & bit and w[W ^ bit] > w[W]:
-                w[W] = w[W ^ bit]
-                e[W] = e[W ^ bit]
+            w[W] = -np.inf
+            e[W] = -1
+        for p in range(offsets[i], offsets[i + 1]):
+            if allowed[p] and weights[p] > w[masks[p]]:
+                w[masks[p]] = weights[p]
+                e[masks[p]] = p
+        for b in range(n):
+            if b == i:
+                continue
+            bit = 1 << b
+            for W in range(full):
+                if W & bit and w[W ^ bit] > w[W]:
+                    w[W] = w[W ^ bit]
+                    e[W] = e[W ^ bit]
 
 
 @kernel(inner=True)
-def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
-    """Fill best_i(W) for all i < n."""
-    for i in range(n):
-        _best_sets_of(offsets, masks, weights, allowed, n, i, weight[i], entry[i])
-
-
-@kernel
-def _prefixes(n, weight, total, last, start, stop):  # type: ignore[no-untyped-def]
-    """Fill f(U), and the variable that comes last in U, for start <= U < stop."""
-    if start == 0:
-        total[0] = 0.0
-    for U in range(max(start, 1), stop):
+def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
+    """Fill f(U), and the variable that comes last in U."""
+    total[0] = 0.0
+    for U in range(1, 1 << n):
         total[U] = -np.inf
         last[U] = -1
         for i in range(n):
@@ -73,7 +64,7 @@ def _prefixes(n, weight, total, last, start, stop):  # type: ignore[no-untyped-d
                     last[U] = i
 
 
-@kernel
+@kernel(inner=True)
 def _read_off(offsets, weights, allowed, n, entry, total, last, choice):  # type: ignore[no-untyped-def]
     """Write the parent sets of the best order of all variables to `choice`; return their weight."""
     V = len(offsets) - 1
@@ -116,35 +107,8 @@ def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-unt
     _best_sets(offsets, masks, weights, allowed, n, weight, entry)
     total = np.empty(1 << n)
     last = np.empty(1 << n, dtype=np.int8)
-    _prefixes(n, weight, total, last, 0, 1 << n)
+    _prefixes(n, weight, total, last)
     return _read_off(offsets, weights, allowed, n, entry, total, last, choice)
-
-
-def best_order_in_time(
-    offsets: NDArray[np.int64],
-    masks: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    choice: NDArray[np.int64],
-    stopping: Callable[[], bool],
-) -> float | None:
-    """Return the result of `best_order` with all parent sets allowed, or None if stopped.
-
-    `stopping` is asked before every variable and every `TUNING.oracle.subsets_at_a_time` subsets.
-    """
-    n = _ordered(offsets, masks)
-    full = 1 << n
-    allowed = np.ones(len(weights), dtype=bool)
-    weight, entry = np.empty((n, full)), np.empty((n, full), dtype=np.int32)
-    for i in range(n):
-        if stopping():
-            return None
-        _best_sets_of(offsets, masks, weights, allowed, n, i, weight[i], entry[i])
-    total, last = np.empty(full), np.empty(full, dtype=np.int8)
-    for start in range(0, full, TUNING.oracle.subsets_at_a_time):
-        if stopping():
-            return None
-        _prefixes(n, weight, total, last, start, min(start + TUNING.oracle.subsets_at_a_time, full))
-    return float(_read_off(offsets, weights, allowed, n, entry, total, last, choice))
 
 
 @kernel
@@ -162,7 +126,7 @@ def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-u
     _best_sets(offsets, masks, weights, allowed, n, weight, entry)
     total = np.empty(full)
     last = np.empty(full, dtype=np.int8)
-    _prefixes(n, weight, total, last, 0, full)
+    _prefixes(n, weight, total, last)
     after = np.full(full, -np.inf)
     after[full - 1] = 0.0
     for U in range(full - 2, -1, -1):

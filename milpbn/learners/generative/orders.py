@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.engine.relaxation.orders import best_order_in_time
-from milpbn.engine.tuning import TUNING
+from milpbn.engine.parent_sets import subsets
+from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.errors import InputError
 from milpbn.heuristics.information import mutual_information
 from milpbn.learners.base import Control, setting
@@ -144,30 +144,29 @@ class AllOrders(Decomposable):
         """Return the best structure; the details include its score and whether it is optimal."""
         V = data.n_variables
         score = self.additive_spec()
-        # Bytes: a weight and an index per subset and variable; a total and the last variable per subset.
         require_memory(
-            (12 * V + 9) << V,
+            subsets.most_bytes(V),
             f"Dynamic programming over the subsets of {V} variables",
             "use the learner exact, or fewer features",
         )
         problem = problem_of(data, score, control, budget, dominated=False)
         candidates = problem.candidates
-        masks = np.array([sum(1 << j for j in s) for s in candidates.flat], dtype=np.int64)
-        choice = np.empty(V, dtype=np.int64)
-        value = best_order_in_time(
-            candidates.offsets, masks, problem.linear, choice, _reporting(budget, V, control)
-        )
-        if value is None:
+        listed = list_sets(candidates, problem.linear)
+        program = subsets.SubsetProgram(listed.sets, np.ones(listed.sets.n_sets, dtype=bool))
+        solution = program.solve(Budget(whole=budget, cancelled=_reporting(V, control)))
+        if solution is None:
             choice = best_for_order(candidates, problem.linear, find_order(data, "information"))
             value = float(problem.linear[choice].sum())
             return candidates.structure(choice), {"score": value, "optimal": False, "stopped_early": True}
+        choice = listed.in_eta[solution.choice]
+        value = float(problem.linear[choice].sum())
         control.report(f"the best structure of all orders: {value:.6f} nats")
         return candidates.structure(choice), {"score": value, "optimal": True, "stopped_early": False}
 
 
-def _reporting(budget: Budget, n_variables: int, control: Control) -> Callable[[], bool]:
-    """Return `budget.over` with reports of the progress; `best_order_in_time` calls it before every step."""
-    steps = n_variables + max(1, (1 << n_variables) // TUNING.oracle.subsets_at_a_time)
+def _reporting(n_variables: int, control: Control) -> Callable[[], bool]:
+    """Return a function that reports how often it was called, and stops nothing."""
+    steps = 2 * n_variables + (1 << n_variables) // subsets.AT_ONCE
     calls, last = 0, time.monotonic()
 
     def reporting() -> bool:
@@ -176,6 +175,6 @@ def _reporting(budget: Budget, n_variables: int, control: Control) -> Callable[[
         if time.monotonic() - last >= REPORT_SECONDS:
             control.report(f"dynamic programming over the sets of variables: step {calls} of at most {steps}")
             last = time.monotonic()
-        return budget.over()
+        return False
 
     return reporting

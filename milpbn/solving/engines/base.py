@@ -21,6 +21,8 @@ from milpbn.util.saved_arrays import SavedArrays
 CERTIFICATE_FULL = (
     "the certificate has its maximum size (500 MB); a search without a certificate could continue"
 )
+#: See `Outcome.proved_by`.
+BY_SUBSETS = "proved by dynamic programming over subsets of variables"
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,13 @@
-"""Branch and cut over parent sets, for scores that are sums of one term per variable and its parent set."""
+"""Branch and cut over parent sets, for scores that are sums of one term per variable and its parent set.
+
+Where few variables can be on cycles, dynamic programming over their subsets proves sooner. Its time is known before. So
+it runs once the rounds of the root have gone on for about as long as it takes, and always instead of a tree.
+"""
 
 from __future__ import annotations
 
 import math
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,20 +19,24 @@ from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.rows import LIMIT, Row
 from milpbn.engine.parent_sets.saved_state import CutState, restore_cutting, restore_search, state_of
 from milpbn.engine.parent_sets.search import Search
-from milpbn.engine.parent_sets.sets import ListedSets, list_sets, mask_of
+from milpbn.engine.parent_sets.sets import WORD, ListedSets, list_sets, mask_of
+from milpbn.engine.parent_sets.subsets import SubsetProgram
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.heuristics.paths import repaired
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, EPS
 from milpbn.solvers.base import Capabilities, Outcome, Settings
-from milpbn.solving.engines.base import CERTIFICATE_FULL, Engine, Start
+from milpbn.solving.engines.base import BY_SUBSETS, CERTIFICATE_FULL, Engine, Start
 from milpbn.util import stages
+from milpbn.util.memory import available_memory
 from milpbn.util.saved_arrays import SavedArrays
 from milpbn.version import __version__
 
 #: With several best structures, the neighbours of so many of the list are offered with every structure found.
 EXPLORED = 10
+#: About the seconds of a round of the root; most seconds, and share of the free memory, of dynamic programming.
+ROUND_SECONDS, MOST_SECONDS, MOST_MEMORY = 0.05, 20.0, 0.5
 #: Prefix of the pool's arrays in a saved state.
 POOL = "pool."
 
@@ -86,7 +95,9 @@ class _Maximisation:
         if known is not None:
             cutting.offer(self._choice(known))
         in_tree = saved is not None and restore_cutting(saved, cutting, self.listed.in_eta)
-        if saved is None and not cutting.begin():
+        rounds = count(2)
+        program = None if in_tree else self._program(1)
+        if saved is None and program is None and not cutting.begin():
             self.pool.rest = -math.inf
             return Outcome(infeasible=True)
         events.resumable(lambda: self._state)
@@ -103,10 +114,18 @@ class _Maximisation:
             return cutting.bound >= cutting.cutoff - self._tolerance(cutting)
 
         if not in_tree:
-            cutting.run(lambda: tell(cutting.bound), proved)
+            if program is None:
+                cutting.run(
+                    lambda: tell(cutting.bound), lambda: proved() or self._program(next(rounds)) is not None
+                )
+                program = None if proved() else self._program()
+            if program is not None:
+                self._solve_by_subsets(cutting, program)
             tell(cutting.bound)
+            if cutting.bound == math.inf:
+                return Outcome(infeasible=True)
             if proved():
-                return Outcome(finished=True)
+                return Outcome(finished=True, proved_by="" if program is None else BY_SUBSETS)
             if events.budget.over():
                 return Outcome()
             if self.settings.root_only:
@@ -144,6 +163,30 @@ class _Maximisation:
             climber.start(greedy_order(sets, np.isin(np.arange(sets.n_sets), best).astype(np.float64)))
             cutting.offer(best)
         return cutting
+
+    def _program(self, rounds: float = math.inf) -> SubsetProgram | None:
+        """Return the dynamic program of the allowed parent sets if it takes no longer than so many rounds of the root.
+
+        None also if it would take too much, or cannot give what is wanted.
+        """
+        cutting, rules = self._cutting, self.problem.rules
+        assert cutting is not None
+        several = self.pool.size > 1 or rules.max_children or rules.on_paths
+        if several or self.proof is not None or cutting.sets.n_variables > WORD:
+            return None
+        program, free = SubsetProgram(cutting.sets, cutting.allowed), available_memory()
+        most = min(ROUND_SECONDS * rounds, MOST_SECONDS, self.events.budget.left())
+        fits = free is None or program.nbytes <= MOST_MEMORY * free
+        return program if fits and program.seconds <= most else None
+
+    def _solve_by_subsets(self, cutting: Cutting, program: SubsetProgram) -> None:
+        """Find a cheapest structure of the allowed parent sets, and bound all costs by it."""
+        solution = program.solve(self.events.budget, parallel=self.settings.threads > 1)
+        if solution is not None:
+            if solution.bound < math.inf:
+                cutting.offer(solution.choice)
+            # Structures with parent sets that were fixed before cost more than the cutoff.
+            cutting.bound = max(cutting.bound, min(solution.bound, cutting.cutoff))
 
     def _keep(self) -> None:
         """Keep the state of this moment, between two rounds or nodes, for a checkpoint."""
