@@ -15,11 +15,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.boosted import boosted_cuts
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 
 #: Methods that do not look at the classes; the names are those of scikit-learn's `KBinsDiscretizer`.
 BINNING = ("quantile", "uniform", "kmeans")
+#: The method that looks at all features together.
+BOOSTED = "boosted"
 #: Least and greatest number of intervals of these methods.
 LEAST_BINS, MOST_BINS = 2, 255
 #: Share of all weight, or of a column's range, below which a difference counts as a rounding error.
@@ -32,10 +35,11 @@ class Discretisation:
 
     Attributes
     ----------
-    method : {'mdl', 'quantile', 'uniform', 'kmeans'}
+    method : {'mdl', 'quantile', 'uniform', 'kmeans', 'boosted'}
         ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
-        Pernkopf (2012). The others make intervals of equal weight, of equal width, or around the centres of
-        one-dimensional k-means. They run on the distinct values, each with the sum of its weights.
+        Pernkopf (2012). The next three make intervals of equal weight, of equal width, or around the centres of
+        one-dimensional k-means. They run on the distinct values, each with the sum of its weights. ``boosted``: the
+        thresholds with the largest gains in boosted trees over all features (`milpbn.data.boosted`).
     bins : int or None
         Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
 
@@ -49,7 +53,7 @@ class Discretisation:
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        fits = self.bins is None if self.method == "mdl" else self.method in BINNING
+        fits = self.bins is None if self.method == "mdl" else self.method in (*BINNING, BOOSTED)
         if fits and self.bins is not None:
             fits = LEAST_BINS <= self.bins <= MOST_BINS
         if not fits or (self.method != "mdl" and self.bins is None):
@@ -63,13 +67,34 @@ class Discretisation:
         """
         if isinstance(text, Discretisation):
             return text
-        known = re.fullmatch(r"(mdl)|(quantile|uniform|kmeans):(\d{1,3})", str(text).strip())
+        known = re.fullmatch(r"(mdl)|(quantile|uniform|kmeans|boosted):(\d{1,3})", str(text).strip())
         if known is None:
             raise InputError(_refusal(str(text)))
         return cls() if known[1] else cls(known[2], int(known[3]))
 
     def __str__(self) -> str:
         return self.method if self.bins is None else f"{self.method}:{self.bins}"
+
+    def cuts_of_all(
+        self,
+        values: NDArray[np.float64],
+        continuous: NDArray[np.bool_],
+        classes: NDArray[np.integer],
+        n_classes: int,
+        weights: NDArray[np.float64],
+    ) -> list[NDArray[np.float64]]:
+        """Return the cuts of every feature as `cuts` does, without one for features that are not continuous.
+
+        The values have the shape (M, N), NaN where one is missing; those of other features are codes.
+        """
+        if self.method == BOOSTED:
+            assert self.bins is not None
+            return boosted_cuts(values, continuous, classes, weights, self.bins)
+        found = [np.empty(0)] * len(continuous)
+        for i in np.flatnonzero(continuous):
+            present = ~np.isnan(values[:, i])
+            found[i] = self.cuts(values[present, i], classes[present], n_classes, weights[present])
+        return found
 
     def cuts(
         self,
@@ -82,7 +107,8 @@ class Discretisation:
 
         A value belongs to the interval whose number is the count of cuts strictly below it. Without a cut, the array is
         empty. The values, class codes and weights are those of the training rows, shape (M,), and the values are
-        finite. Only ``mdl`` uses the classes; all methods but ``uniform`` count a weight of 2 as two samples.
+        finite. Only ``mdl`` uses the classes; all methods but ``uniform`` count a weight of 2 as two samples. The cuts
+        of ``boosted`` depend on the other features: `cuts_of_all` has them.
         """
         from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
 
@@ -102,6 +128,23 @@ class Discretisation:
         below = np.unique(below)
         below = below[(below > 0) & (below < distinct.size)]
         return midpoints(distinct[below - 1], distinct[below])
+
+
+def equal_weights(
+    values: NDArray[np.float64], weights: NDArray[np.float64], bins: int
+) -> NDArray[np.float64]:
+    """Return cuts into intervals of equal weight, where a frequent value counts as one interval at most.
+
+    With the method ``quantile``, a value in most of the rows leaves few cuts for the others.
+    """
+    from milpbn.data.mdlp import midpoints  # as in `Discretisation.cuts`
+
+    distinct, which = np.unique(values[weights > 0], return_inverse=True)
+    if distinct.size < 2:
+        return np.empty(0)
+    mass = exact_sums(which, weights[weights > 0], distinct.size)
+    below = np.unique(_by_weight(np.minimum(mass, mass.sum() / bins), bins))
+    return midpoints(distinct[below - 1], distinct[below])
 
 
 # The functions below return the number of distinct values below each cut. `distinct` ascends, shape (K,); `mass` has
@@ -159,6 +202,6 @@ def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _refusal(text: str) -> str:
     return (
-        f"The discretisation must be mdl, quantile:K, uniform:K or kmeans:K with K from {LEAST_BINS} to {MOST_BINS}, "
-        f"such as quantile:5; got {text!r}."
+        f"The discretisation must be mdl, quantile:K, uniform:K, kmeans:K or boosted:K with K from {LEAST_BINS} "
+        f"to {MOST_BINS}, such as quantile:5; got {text!r}."
     )

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, UNUSED, Dataset, Variable, dropped_notes, require_class
-from milpbn.data.discretisation import Discretisation
+from milpbn.data.discretisation import BOOSTED, Discretisation
 from milpbn.data.encodings import encode_columns
 from milpbn.data.kinds import Kind
 from milpbn.data.left_out import Why
@@ -216,26 +216,21 @@ class Table:
         class_variable, classes = (
             self._classes(index) if self.has_class else (None, np.zeros(len(index), dtype=np.int32))
         )
-        if class_variable is None and self.discretisation.bins is None:
-            self._refuse_mdl()
+        if class_variable is None and self.discretisation.method in ("mdl", BOOSTED):
+            self._refuse_supervised()
         own_state = self.missing == "state"
         weights = self.weights[index]
         # The MDL criterion counts rows, and a class weight is no number of rows.
         base = weights if self.row_weights is None else self.row_weights[index]
         counted = effective_copies(weights, base)
+        n_classes = 1 if class_variable is None else class_variable.n_states
+        values, continuous = self.values(index)
+        cuts = self.discretisation.cuts_of_all(values, continuous, classes, n_classes, counted)
         variables: list[Variable] = []
-        for name in self.features:
+        for name, is_continuous, own in zip(self.features, continuous, cuts, strict=True):
             column = self.columns[name]
-            if self.kinds[name] == "continuous":
-                learnt = learn_continuous(
-                    column,
-                    index,
-                    classes,
-                    1 if class_variable is None else class_variable.n_states,
-                    counted,
-                    missing_state=own_state,
-                    discretisation=self.discretisation,
-                )
+            if is_continuous:
+                learnt = learn_continuous(column, index, own.tolist(), missing_state=own_state)
             else:
                 learnt = learn_nominal(column, index, states=self.states, missing_state=own_state)
             variables.append(learnt)
@@ -243,9 +238,9 @@ class Table:
         if class_variable is not None:
             variables.append(replace(class_variable, label_type=self.label_type))
         codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
-        values = [len(self.columns[name].values) for name in self.features]
+        distinct = [len(self.columns[name].values) for name in self.features]
         seen = class_variable is not None and isinstance(rows, str)
-        leaks = remark_on_leaks(variables, codes, values) if seen else []
+        leaks = remark_on_leaks(variables, codes, distinct) if seen else []
         for leak in leaks:
             warn(leak, DataWarning)
         notes = (
@@ -266,13 +261,27 @@ class Table:
             self.has_class,
         )
 
-    def _refuse_mdl(self) -> None:
-        """Refuse continuous columns, which the criterion MDL cuts by a class."""
+    def values(self, index: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Return the features of some rows as numbers, shape (M, N), and which are continuous, shape (N,).
+
+        Labels that are no numbers are numbered in the order of their texts. Missing values are NaN.
+        """
+        found = np.empty((len(index), len(self.features)))
+        for i, name in enumerate(self.features):
+            column = self.columns[name]
+            numbers = column.numbers
+            if self.kinds[name] != "continuous" and not column.is_numeric:
+                numbers = np.unique(column.labels, return_inverse=True)[1].astype(np.float64)
+            found[:, i] = column.of_rows(numbers, np.nan)[index]
+        return found, np.array([self.kinds[name] == "continuous" for name in self.features], dtype=bool)
+
+    def _refuse_supervised(self) -> None:
+        """Refuse continuous columns, which the method cuts by a class."""
         numbers = [name for name in self.features if self.kinds[name] == "continuous"]
         if numbers:
             raise InputError(
-                f"The column {numbers[0]!r} of {self.name!r} is continuous, and the cuts of mdl need a class; choose "
-                "other cuts, such as --discretise quantile:5 (discretise), or declare the column nominal."
+                f"The column {numbers[0]!r} of {self.name!r} is continuous, and the cuts of {self.discretisation.method} "
+                "need a class; choose other cuts, such as --discretise quantile:5 (discretise), or declare the column nominal."
             )
 
     def _classes(self, index: NDArray[np.int64]) -> tuple[Variable, NDArray[np.int32]]:

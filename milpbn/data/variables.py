@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
-from milpbn.data.discretisation import Discretisation
 from milpbn.data.labels import (
     MAX_EXACT,
     MISSING_MARKERS,
@@ -70,33 +69,22 @@ def learn_nominal(
 
 
 def learn_continuous(
-    column: Column,
-    rows: NDArray[np.int64],
-    classes: NDArray[np.int32],
-    n_classes: int,
-    weights: NDArray[np.float64],
-    *,
-    missing_state: bool = False,
-    discretisation: Discretisation | None = None,
+    column: Column, rows: NDArray[np.int64], cuts: Sequence[float], *, missing_state: bool = False
 ) -> Variable:
-    """Return the variable of a continuous column.
+    """Return the variable of a continuous column with ascending cuts; without one, all numbers have the same state.
 
-    `rows`, `classes` (codes) and `weights` belong to the training rows, shape (M,). By default the cuts are those of
-    the MDL criterion; without a cut, all numbers have the same state. With `missing_state`, missing values get a state
-    of their own, the last one, if the training rows have any.
+    With `missing_state`, missing values get a state of their own, the last one, if the training rows have any.
     """
-    method = discretisation or Discretisation()
-    codes = column.codes[rows]
-    present = codes >= 0
-    values = column.numbers[codes[present]]
-    cuts = tuple(method.cuts(values, classes[present], n_classes, weights[present]).tolist())
-    with_missing = missing_state and not bool(present.all())
-    return Variable(
-        column.name,
-        interval_labels(cuts) + ((MISSING_LABEL,) if with_missing else ()),
-        cuts=cuts,
-        missing_state=with_missing,
-    )
+    with_missing = missing_state and bool((column.codes[rows] < 0).any())
+    return interval_variable(column.name, cuts, missing_state=with_missing)
+
+
+def interval_variable(
+    name: str, cuts: Sequence[float], *, missing_state: bool = False, column: str | None = None
+) -> Variable:
+    """Return the variable whose states are the intervals between cuts, and with `missing_state` the missing values."""
+    labels = interval_labels(cuts) + ((MISSING_LABEL,) if missing_state else ())
+    return Variable(name, labels, cuts=tuple(cuts), missing_state=missing_state, column=column)
 
 
 def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:

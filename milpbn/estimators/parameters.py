@@ -36,7 +36,8 @@ absent_columns : {"error", "marginalise"}, default="error"
     What to do at prediction if a data frame lacks features: refuse it as scikit-learn does, or sum over their
     states, with a `milpbn.DataWarning`. Columns that training left out may always be absent.
 discretise : str, default="mdl"
-    How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
+    How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K``, ``kmeans:K`` or
+    ``boosted:K``.
 class_weight : dict, "balanced" or None, default=None
     Factors on the sample weights by class label.
 """

@@ -193,7 +193,7 @@ def test_mdl_is_the_default() -> None:
     "text", ["mdl:3", "quantile", "quantile:1", "uniform:256", "kmeans:x", "other:3", ""]
 )
 def test_other_methods_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match="must be mdl, quantile:K, uniform:K or kmeans:K"):
+    with pytest.raises(InputError, match="must be mdl, quantile:K, uniform:K, kmeans:K or boosted:K"):
         Discretisation.parse(text)
 
 

@@ -1,0 +1,334 @@
+"""The choice of an additive model by log-loss on held-out rows: cuts, interactions, share of naive Bayes, penalties.
+
+Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
+changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
+search in factors of 3. A small table has little to say about four strengths, so that they have a prior.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.additive.fitting import Rows, row_losses
+from milpbn.network.additive.interactions import forest_structure, residual_forest
+from milpbn.network.additive.model import Additive, Penalty
+from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
+from milpbn.network.additive.tables import interactions_of
+from milpbn.network.additive.terms import Strengths
+from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
+
+#: Factor between neighbouring strengths, and their range.
+STEP, LEAST, MOST = 3.0, 0.003, 300.0
+#: Standard deviation of the prior on the logarithm of a strength, in steps around the first value.
+PRIOR_STEPS = 2.0
+#: Another candidate must be better by more than this many standard errors of the difference.
+CLEARLY = 0.25
+#: One that is worse by more than this many with the strengths of the best so far gets no strengths of its own.
+HOPELESS = 2.0
+#: Strengths are averaged whose total held-out loss is less than this many nats above the least.
+NEARLY = 3.0
+#: Passes over the strengths of the first candidate and of the chosen one; the others get one.
+PASSES = 6
+KAPPAS = (0.5, 1.0)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is compared; the attributes are those of `AdditiveTrial`."""
+
+    cuts: str
+    structure: str = "forest"
+    penalty: Penalty = field(default_factory=Penalty)
+
+    def with_strengths(self, strengths: Strengths) -> Candidate:
+        """Return the candidate with other strengths."""
+        return replace(self, penalty=replace(self.penalty, strengths=strengths))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """The training rows of a fold, with fine variables, and its held-out rows with the same variables.
+
+    `positions` has the position of each held-out row among all rows.
+    """
+
+    train: Dataset
+    held_out: Dataset
+    positions: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """A candidate with the held-out loss of every row, the mean over the repeats, shape (M,)."""
+
+    candidate: Candidate
+    losses: NDArray[np.float64]
+
+
+class OutOfTime(Exception):  # noqa: N818  # no error: the choice ends with what it has
+    """Raised if the budget ends."""
+
+
+class Folds:
+    """Fitted models of candidates on the parts of folds.
+
+    Parameters
+    ----------
+    parts : callable
+        Returns the parts for cuts; it is asked once for each.
+    exact : callable
+        Returns the exact structure of coarse training data within a budget, or None; None if it is not a candidate.
+    weights : float64 array, shape (M,)
+        Weights of the rows.
+    repeats : int
+        How often each row is held out.
+    """
+
+    def __init__(
+        self,
+        parts: Callable[[str], Sequence[Part]],
+        exact: Callable[[Dataset, Budget], Structure | None] | None,
+        weights: NDArray[np.float64],
+        repeats: int,
+        budget: Budget,
+        report: Callable[[str], None],
+    ) -> None:
+        self._read, self.exact, self._budget, self._report = parts, exact, budget, report
+        self.weights, self.repeats = weights, repeats
+        self._parts: dict[str, Sequence[Part]] = {}
+        self._models: dict[tuple[str, str, int], tuple[Additive, Rows]] = {}
+        self._starts: dict[tuple[str, str, int, float], NDArray[np.float64]] = {}
+        #: Losses of all candidates that were fitted.
+        self.known: dict[Candidate, NDArray[np.float64]] = {}
+
+    def parts(self, cuts: str) -> Sequence[Part]:
+        """Return the parts for cuts."""
+        if cuts not in self._parts:
+            self._parts[cuts] = self._read(cuts)
+        return self._parts[cuts]
+
+    def mean(self, losses: NDArray[np.float64]) -> float:
+        """Return the mean loss of the rows."""
+        return float(np.average(losses, weights=self.weights))
+
+    def difference(self, one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the mean difference of losses, and its standard error over the rows."""
+        more = one - other
+        mean = self.mean(more)
+        spread = float(np.average((more - mean) ** 2, weights=self.weights))
+        return mean, math.sqrt(spread / len(more))
+
+    def losses(self, candidate: Candidate) -> NDArray[np.float64]:
+        """Return the held-out loss of every row, shape (M,); raise `OutOfTime` if the budget ends."""
+        if candidate not in self.known:
+            total = np.zeros(len(self.weights))
+            for number, part in enumerate(self.parts(candidate.cuts)):
+                model, held_out = self._model(candidate, number, part)
+                key = candidate.cuts, candidate.structure, number, candidate.penalty.kappa
+                found = model.fit(candidate.penalty, self._starts.get(key), self._budget)
+                if self._budget.over():
+                    raise OutOfTime
+                self._starts[key] = found
+                scores = held_out.scores(found, candidate.penalty.kappa)
+                total[part.positions] += row_losses(scores, held_out.classes) / self.repeats
+            self.known[candidate] = total
+            self._report(
+                f"tables on fine cuts: {describe(candidate)}: held-out log-loss {self.mean(total):.4f}"
+            )
+        return self.known[candidate]
+
+    def _model(self, candidate: Candidate, number: int, part: Part) -> tuple[Additive, Rows]:
+        key = candidate.cuts, candidate.structure, number
+        if key not in self._models:
+            if self._budget.over():
+                raise OutOfTime
+            structure = structure_of(part.train, candidate, self.exact, self._budget)
+            model = Additive(part.train, [] if structure is None else interactions_of(structure))
+            self._models[key] = model, model.held_out(part.held_out)
+        return self._models[key]
+
+
+def structure_of(
+    data: Dataset,
+    candidate: Candidate,
+    exact: Callable[[Dataset, Budget], Structure | None] | None,
+    budget: Budget,
+) -> Structure | None:
+    """Return the structure of a candidate over the coarse features of data and the class; None without interactions.
+
+    `OutOfTime` if an exact search finds none in time.
+    """
+    if candidate.structure == "none":
+        return None
+    if candidate.structure == "exact":
+        found = None if exact is None else exact(coarse_part(data), budget)
+        if found is None:
+            raise OutOfTime
+        return found
+    plain = Additive(data)
+    pairs = residual_forest(plain, replace(candidate.penalty, grouped=False, strengths=Strengths()))
+    place = {i: k for k, i in enumerate(plain.features)}
+    names = [data.names[i] for i in plain.features]
+    return forest_structure([*names, data.names[-1]], [(place[a], place[b]) for a, b in pairs])
+
+
+def coarse_part(data: Dataset) -> Dataset:
+    """Return data without their fine variables."""
+    kept = [*Additive(data).features, data.n_features]
+    return replace(data, variables=tuple(data.variables[i] for i in kept), codes=data.codes[:, kept])
+
+
+def describe(candidate: Candidate) -> str:
+    """Return a candidate in a few words."""
+    penalty = candidate.penalty
+    strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
+    grouped = " by term" if penalty.grouped else ""
+    cuts = f"{candidate.cuts}, " if candidate.cuts else ""
+    return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}{grouped}"
+
+
+def choose(
+    folds: Folds, first: Candidate, other_cuts: Sequence[str]
+) -> tuple[Compared, list[Compared], bool]:
+    """Return the chosen candidate, all that were compared, and whether the time sufficed.
+
+    `OutOfTime` if it did not suffice for the first one.
+    """
+    tried: list[Compared] = []
+    best = Compared(first, folds.losses(first))
+    complete = True
+    try:
+        best = _tuned(folds, best)
+        tried.append(best)
+        for change in _changes(other_cuts, folds.exact is not None):
+            other = change(best.candidate)
+            if other == best.candidate:
+                continue
+            found = Compared(other, folds.losses(other))
+            more, error = folds.difference(found.losses, best.losses)
+            if more <= HOPELESS * error:
+                found = _tuned(folds, found, passes=1)
+                more, error = folds.difference(found.losses, best.losses)
+            tried.append(found)
+            if -more > CLEARLY * error:
+                best = found
+        if best is not tried[0]:
+            place = tried.index(best)
+            tried[place] = best = _tuned(folds, best)
+    except OutOfTime:
+        complete = False
+        if not tried:
+            tried.append(best)
+    return best, tried, complete
+
+
+def _changes(other_cuts: Sequence[str], exact: bool) -> Iterator[Callable[[Candidate], Candidate]]:
+    """Yield functions that change one thing of the best candidate so far."""
+    for structure in ("none", "exact") if exact else ("none",):
+        yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
+    for kappa in KAPPAS:
+        yield lambda one, value=kappa: replace(one, penalty=replace(one.penalty, kappa=value))  # type: ignore[misc]
+    for cuts in other_cuts:
+        yield lambda one, value=cuts: replace(one, cuts=value)  # type: ignore[misc]
+    # Weights by term change the scale of the strengths, so that they begin anew.
+    yield lambda one: replace(one, penalty=Penalty(kappa=one.penalty.kappa, grouped=True))
+
+
+def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
+    """Return a candidate with the strengths that coordinate search in steps finds in so many passes."""
+    best, value = one, _criterion(folds, one)
+    names = _used(folds, one.candidate)
+    moved = True
+    while moved and passes > 0:
+        moved, passes = False, passes - 1
+        for name in names:
+            for factor in (STEP, 1.0 / STEP):
+                while True:
+                    strengths = best.candidate.penalty.strengths
+                    strength = getattr(strengths, name) * factor
+                    if not LEAST / 2 <= strength <= 2 * MOST:
+                        break
+                    candidate = best.candidate.with_strengths(
+                        replace(strengths, **{name: float(f"{strength:.6g}")})
+                    )
+                    other = Compared(candidate, folds.losses(candidate))
+                    criterion = _criterion(folds, other)
+                    if criterion >= value - 1e-9:
+                        break
+                    best, value, moved = other, criterion, True
+    return best
+
+
+def _used(folds: Folds, candidate: Candidate) -> list[str]:
+    """Return the names of the strengths that matter for a candidate."""
+    curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
+    names = ["main_ridge"] + ["main_smoothness"] * curves
+    if candidate.structure != "none":
+        names += ["pair_ridge"] + ["pair_smoothness"] * curves
+    return names
+
+
+def _criterion(folds: Folds, one: Compared) -> float:
+    """Return the mean loss with the prior on the strengths, per unit of weight."""
+    first = Strengths()
+    pairs = zip(one.candidate.penalty.strengths.values, first.values, strict=True)
+    steps = [math.log(value / begin) / math.log(STEP) for value, begin in pairs]
+    prior = 0.5 * sum((step / PRIOR_STEPS) ** 2 for step in steps)
+    return folds.mean(one.losses) + prior / float(folds.weights.sum())
+
+
+def nearly_best(folds: Folds, best: Compared) -> list[tuple[Strengths, float]]:
+    """Return the strengths near the best ones that were fitted, with weights that sum to 1: the best ones first.
+
+    The weights are those of a posterior, of which the total held-out loss is the likelihood.
+    """
+    total, least = float(folds.weights.sum()), _criterion(folds, best)
+    found = [(best.candidate.penalty.strengths, 1.0)]
+    for candidate, losses in folds.known.items():
+        same = candidate.with_strengths(best.candidate.penalty.strengths) == best.candidate
+        if not same or candidate == best.candidate:
+            continue
+        worse = total * (_criterion(folds, Compared(candidate, losses)) - least)
+        if worse < NEARLY:
+            found.append((candidate.penalty.strengths, math.exp(-max(worse, 0.0))))
+    whole = sum(weight for _, weight in found)
+    return [(strengths, weight / whole) for strengths, weight in found]
+
+
+def fit_record(
+    folds: Folds, best: Compared, tried: Sequence[Compared], complete: bool, n_folds: int, averaged: int
+) -> AdditiveFit:
+    """Return the record of a choice."""
+    trials = []
+    for one in tried:
+        more, error = folds.difference(one.losses, best.losses)
+        names = ("main_ridge", "main_smoothness", "pair_ridge", "pair_smoothness")
+        penalty = one.candidate.penalty
+        trials.append(
+            AdditiveTrial(
+                cuts=one.candidate.cuts,
+                structure=one.candidate.structure,
+                **dict(zip(names, penalty.strengths.values, strict=True)),
+                kappa=penalty.kappa,
+                grouped=penalty.grouped,
+                log_loss=folds.mean(one.losses),
+                difference=more,
+                standard_error=error,
+            )
+        )
+    return AdditiveFit(
+        trials=tuple(trials),
+        chosen=next(k for k, one in enumerate(tried) if one is best),
+        rows=len(best.losses),
+        folds=n_folds,
+        repeats=folds.repeats,
+        complete=complete,
+        averaged=averaged,
+    )

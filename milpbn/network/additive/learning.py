@@ -1,0 +1,159 @@
+"""From a table to an additive model: the choice on folds of the training rows, then the fit to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.discretisation import Discretisation
+from milpbn.data.folds import repeated_folds, validation_split
+from milpbn.data.resolutions import with_fine
+from milpbn.data.table import Table
+from milpbn.network.additive.choice import (
+    Candidate,
+    Folds,
+    Part,
+    choose,
+    fit_record,
+    nearly_best,
+    structure_of,
+)
+from milpbn.network.additive.model import Additive
+from milpbn.network.additive.record import AdditiveFit
+from milpbn.network.additive.tables import interactions_of, tables_of
+from milpbn.network.additive.terms import Strengths
+from milpbn.network.cpt import Cpt
+from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
+
+#: Ways to cut continuous columns into coarse intervals, the first one first.
+CUTS = ("boosted:8", "quantile:8", "mdl")
+#: Accuracy of the fits to all rows; see `Objective.minimum`.
+TOLERANCE = 1e-5
+#: Most rows of the choice: its fits take minutes beyond.
+MOST_ROWS = 12_000
+#: Numbers of folds and repeats up to so many rows.
+PLANS = ((400, 5, 4), (1000, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
+
+Exact = Callable[[Dataset, Budget], "Structure | None"]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The chosen candidate, the strengths whose fits are averaged with their shares, and the record."""
+
+    candidate: Candidate
+    strengths: tuple[tuple[Strengths, float], ...]
+    record: AdditiveFit
+
+
+def choose_model(
+    source: Table | Dataset,
+    *,
+    exact: Exact | None,
+    budget: Budget,
+    random_state: int = 0,
+    report: Callable[[str], None] = lambda line: None,
+) -> Chosen:
+    """Return the model that folds of the training rows choose.
+
+    Parameters
+    ----------
+    source : Table or Dataset
+        Training data; a dataset keeps the cuts that it has.
+    exact : callable
+        Returns the exact structure of coarse training data within a budget, or None if it finds none in time. None
+        leaves the exact structure out.
+
+    Raises
+    ------
+    OutOfTime
+        If the time does not suffice for the first candidate.
+    """
+    index = training_rows(source)
+    classes, weights = _classes(source, index)
+    if len(index) > MOST_ROWS:
+        kept = validation_split(classes, MOST_ROWS / len(index), random_state)[1]
+        index, classes, weights = index[kept], classes[kept], weights[kept]
+    n_folds, repeats = next((k, r) for most, k, r in PLANS if len(index) <= most)
+    n_folds = min(n_folds, len(index))
+    splits = repeated_folds(classes, n_folds, repeats, random_state)
+
+    def parts(cuts: str) -> list[Part]:
+        return [
+            Part(*_encoded(source, cuts, index[train], index[held_out]), held_out)
+            for train, held_out in splits
+        ]
+
+    folds = Folds(parts, exact, weights, repeats, budget, report)
+    several = isinstance(source, Table) and "continuous" in source.kinds.values()
+    first, *others = CUTS if several else ("",)
+    best, tried, complete = choose(folds, Candidate(first), others)
+    strengths = tuple(nearly_best(folds, best))
+    record = fit_record(folds, best, tried, complete, n_folds, len(strengths))
+    return Chosen(best.candidate, strengths, record)
+
+
+def fitted(
+    chosen: Chosen, data: Dataset, structure: Structure, budget: Budget | None = None
+) -> tuple[Structure, tuple[Cpt, ...]] | str:
+    """Return a network and its tables for training data with fine variables, or why there are none.
+
+    The structure is over the coarse features; its interactions have tables of their own.
+    """
+    model = Additive(data, interactions_of(structure))
+    total: NDArray[np.float64] | None = None
+    start = None
+    for strengths, share in chosen.strengths:
+        penalty = chosen.candidate.with_strengths(strengths).penalty
+        start = model.fit(penalty, start, budget, TOLERANCE)
+        total = share * start if total is None else total + share * start
+    assert total is not None
+    stopping = (lambda: False) if budget is None else budget.over
+    return tables_of(model, total, chosen.candidate.penalty.kappa, structure, stopping=stopping)
+
+
+def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:
+    """Return the training rows on coarse cuts, and the same with fine variables."""
+    if isinstance(source, Dataset):
+        return source, source
+    table = _cut(source, cuts)
+    coarse = table.dataset("train")
+    return coarse, with_fine(coarse, table, table.train_indices)
+
+
+def forest_of(data: Dataset, chosen: Chosen) -> Structure | None:
+    """Return the structure of a chosen forest on training data with fine variables; None without interactions."""
+    return structure_of(data, chosen.candidate, None, Budget())
+
+
+def training_rows(source: Table | Dataset) -> NDArray[np.int64]:
+    """Return the positions of the training rows."""
+    return source.train_indices if isinstance(source, Table) else np.arange(source.n_samples)
+
+
+def _classes(
+    source: Table | Dataset, index: NDArray[np.int64]
+) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
+    if isinstance(source, Dataset):
+        return source.y, source.weights
+    return source.columns[source.target].codes[index], source.weights[index]
+
+
+def _cut(table: Table, cuts: str) -> Table:
+    return replace(table, discretisation=Discretisation.parse(cuts)) if cuts else table
+
+
+def _encoded(
+    source: Table | Dataset, cuts: str, train: NDArray[np.int64], held_out: NDArray[np.int64]
+) -> tuple[Dataset, Dataset]:
+    """Return training rows with fine variables, and held-out rows with the same variables."""
+    if isinstance(source, Dataset):
+        return source.take(train), source.take(held_out)
+    table = _cut(source, cuts)
+    data = with_fine(table.dataset(train), table, train)
+    return data, table.encode(data.variables, held_out)

@@ -1,0 +1,131 @@
+r"""One additive model: which terms, with which penalty, beside which offset.
+
+The offset is a share kappa of naive Bayes on the coarse intervals: the centred logarithms of its tables. On the
+training rows each row is left out of the counts of its own class, because a score that has seen its row would leave
+nothing to the terms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.resolutions import nested
+from milpbn.network.additive.fitting import FLOOR, ROUNDS, TOLERANCE, Objective, Rows
+from milpbn.network.additive.terms import Strengths, Terms
+from milpbn.util.budget import Budget
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """How the terms are penalised, and the share of naive Bayes beside them.
+
+    With `grouped`, the penalty of a term is divided by the size of its weights in two more fits, so that terms that are
+    not needed become empty, as in a group lasso (Yuan and Lin 2006).
+    """
+
+    strengths: Strengths = field(default_factory=Strengths)
+    kappa: float = 0.0
+    grouped: bool = False
+
+
+class Additive:
+    """The terms of an additive model of some training data, and the rows of these data.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data with fine variables (`milpbn.data.resolutions.with_fine`), without missing values.
+    interactions : sequence of tuples of int
+        The positions of the coarse features of each interaction.
+    """
+
+    def __init__(self, data: Dataset, interactions: Sequence[tuple[int, ...]] = ()) -> None:
+        self.data = data
+        fine_of = {coarse: fine for fine, (coarse, _) in nested(data).items()}
+        #: The coarse features: those that are not fine variables.
+        self.features = tuple(i for i in range(data.n_features) if i not in fine_of.values())
+        #: The variable of each feature's main effect.
+        self.mains = tuple(fine_of.get(i, i) for i in self.features)
+        used = [i for i in self.mains if data.variables[i].n_states > 1]
+        self.interactions = tuple(interactions)
+        self.terms = Terms(data.variables, [*((i,) for i in used), *self.interactions])
+        self.bayes = NaiveBayes(data, self.features)
+        self.rows = Rows(
+            self.terms.cells(data.codes),
+            data.y.astype(np.int64),
+            data.weights,
+            self.bayes.left_out_scores(data),
+        )
+
+    def held_out(self, data: Dataset) -> Rows:
+        """Return other rows with the same variables."""
+        cells = self.terms.cells(data.codes)
+        return Rows(cells, data.y.astype(np.int64), data.weights, self.bayes.scores(data))
+
+    def fit(
+        self,
+        penalty: Penalty,
+        start: NDArray[np.float64] | None = None,
+        budget: Budget | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> NDArray[np.float64]:
+        """Return the weights of the cells, shape (d, C')."""
+        terms, objective = self.terms, Objective(self.rows, self.terms.n_cells, penalty.kappa)
+        plain = terms.penalty(penalty.strengths)
+        weights = objective.minimum(plain, start, budget, tolerance)
+        for _ in range(ROUNDS if penalty.grouped else 0):
+            sizes = np.maximum(np.diff(terms.first) - 1, 1) * objective.columns
+            multipliers = np.sqrt(sizes) / (np.sqrt(np.maximum(terms.norms(plain, weights), 0.0)) + FLOOR)
+            weights = objective.minimum(
+                terms.penalty(penalty.strengths, multipliers), weights, budget, tolerance
+            )
+        return weights
+
+
+class NaiveBayes:
+    """The centred logarithms of naive Bayes' tables with Laplace's constant 1, for some features."""
+
+    def __init__(self, data: Dataset, features: Sequence[int]) -> None:
+        self._features = tuple(i for i in features if data.variables[i].n_states > 1)
+        classes = data.n_classes
+        self._totals = np.bincount(data.y, data.weights, minlength=classes)
+        self._counts = {}
+        for i in self._features:
+            n = data.variables[i].n_states
+            index = data.codes[:, i].astype(np.int64) * classes + data.y
+            self._counts[i] = np.bincount(index, data.weights, minlength=n * classes).reshape(n, classes)
+
+    def table(self, feature: int) -> NDArray[np.float64]:
+        """Return the centred logarithms of a feature's table, shape (states, C); 0 for a feature with one state."""
+        counts = self._counts.get(feature)
+        if counts is None:
+            return np.zeros((1, len(self._totals)))
+        logs = np.log((counts + 1.0) / (self._totals + len(counts)))
+        return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+
+    def scores(self, data: Dataset) -> NDArray[np.float64]:
+        """Return the sum over the features of rows, shape (M, C); a value without a state counts 0."""
+        total = np.zeros((data.n_samples, data.n_classes))
+        for i in self._features:
+            known = data.codes[:, i] >= 0
+            total[known] += self.table(i)[data.codes[known, i]]
+        return total
+
+    def left_out_scores(self, data: Dataset) -> NDArray[np.float64]:
+        """Return the same for the training rows, each left out of the counts."""
+        total = np.zeros((data.n_samples, data.n_classes))
+        rows = np.arange(data.n_samples)
+        for i in self._features:
+            counts = self._counts[i]
+            own = counts[data.codes[:, i]]
+            logs = np.log((own + 1.0) / (self._totals + len(counts)))
+            left = np.maximum(own[rows, data.y] - data.weights, 0.0) + 1.0
+            others = np.maximum(self._totals[data.y] - data.weights, 0.0) + len(counts)
+            logs[rows, data.y] = np.log(left / others)
+            total += logs - logs.mean(axis=1, keepdims=True)
+        return total

@@ -1,0 +1,128 @@
+"""What the choice of an additive model compared, and what it chose: a part of the record of parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from milpbn.util.declared import Count, NotNegative, OneOf, read_as
+from milpbn.util.jsonable import Fields, json_safe
+
+#: Where the interactions come from: there are none; the forest of the largest gains on residuals; the exact search.
+STRUCTURES = ("none", "forest", "exact")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveTrial:
+    """One candidate of the choice, with its best strengths.
+
+    Attributes
+    ----------
+    cuts : str
+        How continuous columns were cut into coarse intervals, as in ``--discretise``.
+    structure : str
+        One of `STRUCTURES`.
+    main_ridge, main_smoothness, pair_ridge, pair_smoothness : float
+        `milpbn.network.additive.terms.Strengths`.
+    kappa : float
+        Share of naive Bayes in the log-odds, beside the terms.
+    grouped : bool
+        Whether the penalty of each term was weighted by the size of its weights.
+    log_loss : float
+        Mean of -log P(c_m | x_m) in nats over the held-out rows.
+    difference, standard_error : float
+        Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
+    """
+
+    cuts: str
+    structure: Annotated[str, OneOf(STRUCTURES)]
+    main_ridge: NotNegative
+    main_smoothness: NotNegative
+    pair_ridge: NotNegative
+    pair_smoothness: NotNegative
+    kappa: NotNegative
+    grouped: bool
+    log_loss: NotNegative
+    difference: float
+    standard_error: NotNegative
+
+    def describe(self) -> str:
+        """Return the candidate in words."""
+        structure = {
+            "none": "no interactions",
+            "forest": "a forest of interactions",
+            "exact": "the exact structure",
+        }
+        grouped = ", penalties by term" if self.grouped else ""
+        cuts = f"cuts {self.cuts}, " if self.cuts else ""
+        return f"{cuts}{structure[self.structure]}, kappa {self.kappa:g}{grouped}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdditiveFit:
+    """How an additive model was chosen.
+
+    Attributes
+    ----------
+    trials : tuple of AdditiveTrial
+        All candidates in the order of the choice; each was compared by `folds` times `repeats` fits.
+    chosen : int
+        Position of the chosen one.
+    rows : int
+        Training rows that were held out in the folds; fewer than all in a large table.
+    complete : bool
+        Whether all candidates were compared before the time was over.
+    averaged : int
+        Number of strengths whose weights were averaged.
+    """
+
+    trials: tuple[AdditiveTrial, ...]
+    chosen: Annotated[int, NotNegative]
+    rows: Count
+    folds: Count
+    repeats: Count
+    complete: bool
+    averaged: Count = 1
+
+    @property
+    def choice(self) -> AdditiveTrial:
+        """The chosen candidate."""
+        return self.trials[self.chosen]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {**json_safe(vars(self)), "trials": [json_safe(vars(trial)) for trial in self.trials]}
+
+    @classmethod
+    def read(cls, f: Fields) -> AdditiveFit:
+        """Read what `to_dict` returned; raise InputError if a value is missing or impossible."""
+        found = read_as(cls, f)
+        if found.chosen >= len(found.trials):
+            raise f.contradiction("it has no trial with the number of the chosen one")
+        return found
+
+    def describe(self) -> list[str]:
+        """Return sentences for the user: what was chosen, and what was compared."""
+        one = self.choice
+        strengths: Sequence[float] = (
+            one.main_ridge,
+            one.main_smoothness,
+            one.pair_ridge,
+            one.pair_smoothness,
+        )
+        lines = [
+            one.describe(),
+            "strengths of ridge and smoothness: main effects {:g} and {:g}, interactions {:g} and {:g}".format(
+                *strengths
+            ),
+        ]
+        for trial in self.trials:
+            if trial is not one:
+                lines.append(
+                    f"{trial.describe()}: log-loss {trial.log_loss:.4f}, "
+                    f"{trial.difference:+.4f} +- {trial.standard_error:.4f} from the chosen one"
+                )
+        if not self.complete:
+            lines.append("The time limit ended the choice before all candidates were compared.")
+        return lines

@@ -1,0 +1,141 @@
+r"""The terms of an additive model, the cells of rows in them, and the penalty on their weights.
+
+A term is a tuple of variables; it has one weight per class for each of their joint states, a cell. The penalty of a
+term with weights w is
+
+.. math:: \tfrac{1}{2} \, w^T P w, \qquad P = \lambda I + \sigma \sum_k I \otimes D_k^T D_k \otimes I
+
+where D_k takes the differences between neighbouring intervals along the k-th variable if that is continuous. Main
+effects and interactions have strengths of their own. On the curve of a continuous variable with K intervals, the ridge
+is a tenth, so that a trend is not flattened, and the smoothness K / 8, so that it does not depend on how fine the cuts
+are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from milpbn.data.dataset import Variable
+
+#: Factor on the ridge of the main effect of a continuous variable.
+CURVE_RIDGE = 0.1
+#: Number of intervals for which the smoothness of a main effect is that of `Strengths`.
+CURVE_INTERVALS = 8
+
+
+@dataclass(frozen=True)
+class Strengths:
+    """Strengths of the penalty: ridge and smoothness of main effects, and those of interactions."""
+
+    main_ridge: float = 1.0
+    main_smoothness: float = 3.0
+    pair_ridge: float = 3.0
+    pair_smoothness: float = 3.0
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The four numbers in order."""
+        return astuple(self)
+
+
+class Terms:
+    """Terms over the variables of data, the intercept first: the term without variables.
+
+    Attributes
+    ----------
+    blocks : tuple of tuples of int
+        The variables of each term.
+    first : int64 array, shape (T + 1,)
+        The first cell of each term; the last entry is the number of all cells, d.
+    """
+
+    def __init__(self, variables: Sequence[Variable], blocks: Sequence[tuple[int, ...]]) -> None:
+        self.blocks: tuple[tuple[int, ...], ...] = ((), *blocks)
+        self._variables = tuple(variables)
+        sizes = [math.prod(self.shape(block)) for block in self.blocks]
+        self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of all terms, d."""
+        return int(self.first[-1])
+
+    def shape(self, block: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the numbers of states of a term's variables."""
+        return tuple(self._variables[i].n_states for i in block)
+
+    def slice(self, number: int) -> slice:
+        """Return the cells of the term of this number."""
+        return slice(int(self.first[number]), int(self.first[number + 1]))
+
+    def cells(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+        """Return the cell of each row in each term, shape (M, T); d where a value has no state."""
+        found = np.empty((len(codes), len(self.blocks)), dtype=np.int32)
+        for number, (block, first) in enumerate(zip(self.blocks, self.first, strict=False)):
+            cell = np.zeros(len(codes), dtype=np.int64)
+            known = np.ones(len(codes), dtype=bool)
+            for i in block:
+                known &= codes[:, i] >= 0
+                cell = cell * self._variables[i].n_states + codes[:, i]
+            found[:, number] = np.where(known, first + cell, self.n_cells)
+        return found
+
+    @cached_property
+    def _parts(self) -> tuple[list[NDArray[np.float64]], list[sparse.csr_array]]:
+        """For each strength: the diagonal of the ridge, or the matrix of the smoothness, of all cells."""
+        ridges = [np.zeros(self.n_cells), np.zeros(self.n_cells)]
+        smooth: list[list[sparse.csr_array]] = [[], []]
+        for number, block in enumerate(self.blocks):
+            shape = self.shape(block)
+            rough = _roughness([self._variables[i] for i in block])
+            kind, factor, scale = int(len(block) > 1), 1.0, 1.0
+            if len(block) == 1 and self._variables[block[0]].cuts is not None:
+                factor, scale = CURVE_RIDGE, shape[0] / CURVE_INTERVALS
+            if block:
+                ridges[kind][self.slice(number)] = factor
+            smooth[kind].append(scale * rough)
+            smooth[1 - kind].append(sparse.csr_array(rough.shape))
+        return ridges, [sparse.block_diag(matrices, format="csr") for matrices in smooth]
+
+    def penalty(
+        self, strengths: Strengths, multipliers: NDArray[np.float64] | None = None
+    ) -> sparse.csr_array:
+        """Return P over all cells, shape (d, d); `multipliers` are factors on the terms' parts, shape (T,)."""
+        (ridge, pair_ridge), (smooth, pair_smooth) = self._parts
+        diagonal = strengths.main_ridge * ridge + strengths.pair_ridge * pair_ridge
+        whole = (
+            sparse.diags_array(diagonal)
+            + strengths.main_smoothness * smooth
+            + strengths.pair_smoothness * pair_smooth
+        )
+        if multipliers is not None:
+            whole = sparse.diags_array(np.repeat(multipliers, np.diff(self.first))) @ whole
+        return whole.tocsr()
+
+    def norms(self, penalty: sparse.csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return w' P w of each term, shape (T,), summed over the columns of the weights, shape (d, C')."""
+        cells = (weights * (penalty @ weights)).sum(axis=1)
+        return np.add.reduceat(cells, self.first[:-1])
+
+
+def _roughness(variables: Sequence[Variable]) -> sparse.csr_array:
+    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states."""
+    sizes = [v.n_states for v in variables]
+    total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
+    for axis, variable in enumerate(variables):
+        n = variable.n_states
+        intervals = n - variable.missing_state  # the state of missing values has no neighbours
+        if variable.cuts is None or intervals < 2:
+            continue
+        steps = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(intervals - 1, n))
+        before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
+        one = sparse.kron(sparse.eye_array(before), steps.T @ steps)
+        total = total + sparse.kron(one, sparse.eye_array(after))
+    return sparse.csr_array(total)

@@ -1,0 +1,176 @@
+"""Additive models: gradients, optima against scikit-learn's, penalties, naive Bayes, gains, and probability tables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+
+from milpbn.data import Dataset, Table, read_table
+from milpbn.data.dataset import MISSING, Variable
+from milpbn.data.resolutions import with_fine
+from milpbn.network.additive.fitting import Objective, Rows, row_losses
+from milpbn.network.additive.interactions import forest_structure, residual_forest
+from milpbn.network.additive.model import Additive, NaiveBayes, Penalty
+from milpbn.network.additive.tables import interactions_of, network_of, tables_of
+from milpbn.network.additive.terms import Strengths, Terms
+from milpbn.network.classifier import Classifier
+from milpbn.network.margins import log_posterior
+from milpbn.network.structure import Structure
+
+TIGHT = 1e-9
+
+
+def table_of(seed: int, classes: int, n: int = 160, missing: float = 0.0) -> Table:
+    """Two continuous columns that matter together only, one of few values, and two nominal ones; with weights."""
+    rng = np.random.default_rng(seed)
+    a, b = rng.normal(size=(2, n))
+    few = rng.integers(0, 3, n) * 0.5
+    word = rng.choice(["u", "v", "w"], n)
+    score = 2.0 * np.sign(a * b) + few + (word == "u") + rng.normal(size=n)
+    kind = np.digitize(score, np.quantile(score, np.linspace(0, 1, classes + 1)[1:-1]))
+    a[rng.random(n) < missing] = np.nan
+    frame = pd.DataFrame({"a": a, "b": b, "few": few, "word": word, "kind": [f"k{c}" for c in kind]})
+    frame["times"] = rng.integers(1, 4, n)
+    return read_table(
+        frame, target="kind", weights="times", missing="state", discretise="boosted:4", continuous=["few"]
+    )
+
+
+def data_of(table: Table) -> tuple[Dataset, Dataset]:
+    coarse = table.dataset("train")
+    return coarse, with_fine(coarse, table, table.train_indices, bins=16)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_gradient_is_that_of_finite_differences(classes: int) -> None:
+    data = data_of(table_of(0, classes))[1]
+    model = Additive(data, [(0, 1), (1, 3)])
+    terms, objective = model.terms, Objective(model.rows, model.terms.n_cells, 0.7)
+    rng = np.random.default_rng(1)
+    multipliers = rng.uniform(0.5, 2, len(terms.blocks))
+    penalty = terms.penalty(Strengths(0.3, 0.7, 2.0, 1.5), multipliers)
+    weights = rng.normal(size=(terms.n_cells, 1 if classes == 2 else classes))
+    gradient = objective.evaluate(weights, penalty)[1]
+    for cell in rng.integers(0, terms.n_cells, 12):
+        for column in range(weights.shape[1]):
+            step = np.zeros_like(weights)
+            step[cell, column] = 1e-5
+            values = [objective.evaluate(weights + sign * step, penalty)[0] for sign in (1, -1)]
+            assert gradient[cell, column] == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_with_a_ridge_only_it_is_logistic_regression(classes: int) -> None:
+    data = data_of(table_of(2, classes))[0]
+    model = Additive(data)
+    terms, ridge = model.terms, 0.8
+    ones = np.concatenate([[0.0], np.ones(terms.n_cells - 1)])
+    own = Objective(model.rows, terms.n_cells, 0.0).minimum(csr_array(np.diag(ridge * ones)), tolerance=TIGHT)
+    indicators = np.zeros((data.n_samples, terms.n_cells))
+    np.put_along_axis(indicators, terms.cells(data.codes), 1.0, axis=1)
+    # One logit has half the penalty, as scikit-learn's two symmetric columns have.
+    theirs = LogisticRegression(C=2 / ridge if classes == 2 else 1 / ridge, tol=1e-10, max_iter=10_000)
+    theirs.fit(indicators[:, 1:], data.y, sample_weight=data.weights)
+    posterior = np.exp(log_posterior(model.rows.scores(own, 0.0)))
+    np.testing.assert_allclose(posterior, theirs.predict_proba(indicators[:, 1:]), atol=2e-6)
+
+
+def test_the_penalty_is_the_formula() -> None:
+    def of(n: int, cuts: bool, missing: bool = False) -> Variable:
+        states = tuple(map(str, range(n)))
+        own = tuple(map(float, range(n - 1 - missing))) if cuts else None
+        return Variable(f"{n}{cuts}{missing}", states, own, missing_state=missing)
+
+    variables = [of(5, True), of(3, False), of(4, True, True)]
+    terms = Terms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
+    strengths = Strengths(0.4, 0.8, 1.6, 3.2)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=(terms.n_cells, 1))
+    expected = [0.0]
+    line, plain, gapped = (w[terms.slice(k), 0] for k in (1, 2, 3))
+    expected.append(0.04 * line @ line + 0.8 * 5 / 8 * (np.diff(line) ** 2).sum())
+    expected.append(0.4 * plain @ plain)
+    expected.append(0.04 * gapped @ gapped + 0.8 * 4 / 8 * (np.diff(gapped[:3]) ** 2).sum())
+    one, both = w[terms.slice(4), 0].reshape(5, 3), w[terms.slice(5), 0].reshape(5, 4)
+    expected.append(1.6 * (one**2).sum() + 3.2 * (np.diff(one, axis=0) ** 2).sum())
+    steps = (np.diff(both, axis=0) ** 2).sum() + (np.diff(both[:, :3], axis=1) ** 2).sum()
+    expected.append(1.6 * (both**2).sum() + 3.2 * steps)
+    np.testing.assert_allclose(terms.norms(terms.penalty(strengths), w), expected)
+    factors = np.arange(6.0)
+    np.testing.assert_allclose(terms.norms(terms.penalty(strengths, factors), w), factors * expected)
+
+
+def test_naive_bayes_leaves_each_training_row_out() -> None:
+    data = data_of(table_of(3, 3, n=40))[0]
+    found = NaiveBayes(data, range(data.n_features)).left_out_scores(data)
+    for m in range(0, 40, 7):
+        others = NaiveBayes(data.take(np.delete(np.arange(40), m)), range(data.n_features))
+        own = others.scores(data.take([m]))[0]
+        # Only the counts of the row's own class lack it; those of the others do not have it.
+        np.testing.assert_allclose(found[m] - found[m].mean(), own - own.mean(), atol=1e-12)
+
+
+def test_the_forest_has_the_pair_that_matters_together_only() -> None:
+    data = data_of(table_of(4, 2, n=600))[1]
+    assert (0, 1) in residual_forest(Additive(data), Penalty())
+    names = ("a", "b", "c", "d", "kind")
+    structure = forest_structure(names, [(1, 2), (0, 2)])
+    assert structure.parents == ((4,), (2, 4), (0, 4), (4,), ())
+    assert interactions_of(structure) == [(1, 2), (0, 2)]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("kappa", [0.0, 0.5])
+@pytest.mark.parametrize("triple", [False, True])
+def test_the_tables_have_the_posteriors_of_the_model(
+    classes: int, missing: float, kappa: float, triple: bool
+) -> None:
+    table = table_of(5, classes, missing=missing)
+    coarse, data = data_of(table)
+    parents = ((4,), (0, 4), (0, 1, 4) if triple else (0, 4), (1, 2, 4) if triple else (4,), ())
+    structure = Structure(coarse.names, parents)
+    model = Additive(data, interactions_of(structure))
+    weights = model.fit(Penalty(Strengths(0.1, 0.1, 0.1, 0.1), kappa))
+    found = tables_of(model, weights, kappa, structure)
+    assert not isinstance(found, str)
+    classifier = Classifier(data.variables, found[0], found[1])
+    expected = np.exp(log_posterior(model.held_out(data).scores(weights, kappa)))
+    np.testing.assert_allclose(classifier.predict_proba(data), expected, atol=1e-12)
+    assert set(network_of(data, structure).arcs) <= set(found[0].arcs)
+    np.testing.assert_array_equal(model.fit(Penalty(Strengths(0.1, 0.1, 0.1, 0.1), kappa)), weights)
+
+
+def test_missing_features_are_summed_over_a_distribution_near_the_datas() -> None:
+    """The intervals have the data's shares, and a coarse interval has no probability for fine ones outside."""
+    coarse, data = data_of(table_of(6, 2, n=400))
+    structure = Structure(coarse.names, ((4,), (0, 4), (4,), (4,), ()))
+    model = Additive(data, interactions_of(structure))
+    found = tables_of(model, model.fit(Penalty()), 0.0, structure)
+    assert not isinstance(found, str)
+    classifier = Classifier(data.variables, found[0], found[1])
+    nothing = np.full((1, data.n_variables), MISSING)
+    share = np.bincount(data.y, data.weights) / data.weights.sum()
+    joint = np.exp(classifier.predict_log_joint(type(data)("x", data.variables, nothing, np.ones(1))))
+    np.testing.assert_allclose(joint[0], share, atol=0.03)
+
+
+def test_weights_of_terms_that_are_not_needed_shrink_in_groups() -> None:
+    data = data_of(table_of(7, 2, n=500))[1]
+    model = Additive(data, [(0, 1), (1, 2)])
+    sizes = []
+    for grouped in (False, True):
+        weights = model.fit(Penalty(grouped=grouped))
+        norms = model.terms.norms(csr_array(np.eye(model.terms.n_cells)), weights)
+        sizes.append(norms[-1] / norms[-2])
+    assert sizes[1] < 0.5 * sizes[0]
+
+
+def test_values_without_a_state_add_nothing() -> None:
+    rows = Rows(np.array([[0, 2]], dtype=np.int32), np.array([1]), np.ones(1), np.zeros((1, 2)))
+    scores = rows.scores(np.array([[0.6], [5.0]]), 0.0)
+    np.testing.assert_allclose(scores, [[-0.3, 0.3]])
+    assert row_losses(scores, rows.classes)[0] == pytest.approx(np.log1p(np.exp(-0.6)))
