@@ -56,10 +56,18 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
 
 
 def _convert_network(source: str, output: str, target: str | None) -> None:
-    from milpbn.network.formats.registry import check_network_ending, read_network, write_network
+    from milpbn.network.explanation.columns import shared_columns
+    from milpbn.network.formats.registry import OF_NODES, check_network_ending, read_network, write_network
 
-    check_network_ending(output)
-    write_network(read_network(source, target), output)
+    ending = check_network_ending(output)
+    network = read_network(source, target)
+    two = [network.variables[places[0]].raw_column for places in shared_columns(network.variables)]
+    if two and ending in OF_NODES:
+        few = ", ".join(two[:5]) + ", ..." * (len(two) > 5)
+        say_notes(
+            [f"Columns with several nodes in the file, which are their coarse and fine intervals: {few}."]
+        )
+    write_network(network, output)
 
 
 def _convert_table(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:

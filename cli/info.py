@@ -204,6 +204,7 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
     lines = ["variables"]
     for cpt, variable in zip(classifier.cpts, classifier.variables, strict=True):
         mark = ", the class" if classifier.has_class and variable is classifier.variables[-1] else ""
+        mark = mark if variable.column is None else f", of the column {variable.column}"
         lines.append(
             f"  {variable.name}: {variable.n_states} states, {_kind(variable, 'discretised')}{mark}; "
             f"parents: {', '.join(names[j] for j in cpt.parents) or '(none)'}"

@@ -195,7 +195,7 @@ def _structure(path: str, document: Mapping[str, Any], target: str | None) -> St
     from milpbn.network.formats.structure_files import read_parents
 
     if "variables" in document or "members" in document:
-        structure: Structure | None = getattr(_first_network(path), "structure", None)
+        structure: Structure | None = getattr(_first_network(path), "column_structure", None)
         if structure is None:
             raise InputError(
                 f"The classifier {path!r} is a pseudo-TAN, whose graph may have cycles, and only acyclic networks "

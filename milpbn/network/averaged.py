@@ -63,7 +63,7 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, the number of networks, and pictures of them."""
         scores = [score_of(member.provenance) for member in self.members]
-        structures = [member.structure for member in self.members]
+        structures = [member.column_structure for member in self.members]
         return average_card(self.variables, structures, scores, self.n_parameters)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from milpbn.data.dataset import Variable
+from milpbn.data.dataset import Variable, by_column
 from milpbn.drawing.html import card, folded, note, picture
 from milpbn.drawing.network import draw_network
 from milpbn.network.structure import Structure
@@ -25,7 +25,7 @@ def network_card(
     """Return one network as HTML, with its picture, or without a structure a pseudo-TAN, whose arcs may form cycles."""
     rows = [
         *(
-            [_classes(variables[-1]), ("features", len(variables) - 1)]
+            [_classes(variables[-1]), ("features", len(by_column(variables[:-1])))]
             if has_class
             else [("variables", f"{len(variables)}, no class")]
         ),
@@ -50,7 +50,7 @@ def average_card(
     count, first = len(structures), structures[0]
     rows = [
         _classes(variables[-1]),
-        ("features", len(variables) - 1),
+        ("features", len(by_column(variables[:-1]))),
         ("networks", f"{count}, each with weight 1/{count}; class probabilities are the mean of theirs"),
         ("parameters", f"{n_parameters} in all networks"),
     ]

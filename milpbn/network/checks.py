@@ -45,9 +45,23 @@ def check_variables(variables: Sequence[Variable], *, has_class: bool = True) ->
             raise InputError(
                 f"The column {variable.column!r} of the class has another variable or another name."
             )
-        if len(columns[variable.column]) > 1 and variable.cuts is None:
+    for column, places in columns.items():
+        _check_column(column, [variables[i] for i in places])
+
+
+def _check_column(column: str, variables: Sequence[Variable]) -> None:
+    """Check that one of the variables of a column tells the states of all others."""
+    finest = max(variables, key=lambda v: v.n_states)
+    for variable in variables if len(variables) > 1 else ():
+        if variable.cuts is None or not set(variable.cuts) <= set(finest.cuts or ()):
             raise InputError(
-                f"The variable {variable.name!r} has no cuts, but shares the column {variable.column!r} with another."
+                f"The variables {variable.name!r} and {finest.name!r} are of the column {column!r}, but not all cuts "
+                "of the one are cuts of the other."
+            )
+        if variable.missing_state != finest.missing_state:
+            raise InputError(
+                f"The variables {variable.name!r} and {finest.name!r} are of the column {column!r}, but only one of "
+                "them has a state of missing values."
             )
 
 

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset, Variable, dropped_notes
+from milpbn.data.dataset import Dataset, Variable, by_column, dropped_notes
 from milpbn.data.encodings import encodings_of
 from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
-from milpbn.network.cpt import Cpt, fit_cpts
+from milpbn.network.cpt import Cpt, fit_cpts, occurring
 from milpbn.network.explanation.local import LocalExplanation, explain_rows
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
 from milpbn.network.prior import UNIFORM, check_towards
-from milpbn.network.structure import Structure
+from milpbn.network.structure import Structure, topological_order
 from milpbn.util.jsonable import shorten
 from milpbn.util.plurals import counted
 from milpbn.version import __version__
@@ -233,8 +233,17 @@ class TableClassifier(Queries, JointPredictor):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters, in each row of a table one less than the variable has states."""
-        return sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)
+        """Number of free parameters, in each row of a table one less than the variable has states.
+
+        Only states count that can occur together.
+        """
+        found = (occurring(self.variables, cpt) for cpt in self.cpts)
+        return sum(int(cells.sum() - cells.any(axis=-1).sum()) for cells in found)
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw columns that the features code."""
+        return len(by_column(self.variables[: -1 if self.has_class else None]))
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.
@@ -340,7 +349,7 @@ class Classifier(TableClassifier):
             return f"<Classifier without a class: {counted(len(self.variables), 'variable')}, {size}>"
         return (
             f"<Classifier of {shorten(self.variables[-1].name)}: {counted(len(self.classes), 'class', 'classes')}, "
-            f"{counted(len(self.variables) - 1, 'feature')}, {size}>"
+            f"{counted(self.n_features, 'feature')}, {size}>"
         )
 
     def __post_init__(self) -> None:
@@ -398,8 +407,22 @@ class Classifier(TableClassifier):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, the number of parameters, and the network."""
-        counts = len(self.structure.arcs), self.n_parameters
-        return network_card(self.variables, *counts, self.structure, has_class=self.has_class)
+        shown = self.column_structure
+        return network_card(
+            self.variables, len(shown.arcs), self.n_parameters, shown, has_class=self.has_class
+        )
+
+    @property
+    def column_structure(self) -> Structure:
+        """The structure over raw columns, without the arcs within a column; its own if there would be a cycle."""
+        columns = by_column(self.variables)
+        names = list(columns)
+        place = {i: k for k, places in enumerate(columns.values()) for i in places}
+        parents = tuple(
+            tuple({place[j] for i in places for j in self.structure.parents[i]} - {k})
+            for k, places in enumerate(columns.values())
+        )
+        return self.structure if topological_order(parents) is None else Structure(tuple(names), parents)
 
     def _network(self) -> Network:
         return Network(self.variables, self.cpts, self.has_class)

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.data.sums import log_share
+from milpbn.data.variables import coarser_codes
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.network.prior import (
@@ -49,6 +50,18 @@ class Cpt:
     variable: int
     parents: tuple[int, ...]
     table: NDArray[np.float64]
+
+
+def occurring(variables: Sequence[Variable], cpt: Cpt) -> NDArray[np.bool_]:
+    """Return the cells of a table whose states can occur together, in its shape: all but those within one column."""
+    axes = [*cpt.parents, cpt.variable]
+    cells, codes = np.ones(cpt.table.shape, dtype=bool), np.ogrid[tuple(map(slice, cpt.table.shape))]
+    for places in by_column([variables[i] for i in axes]).values():
+        finest = max(places, key=lambda k: variables[axes[k]].n_states)
+        for k in places:
+            of_finest = coarser_codes(variables[axes[finest]], variables[axes[k]])
+            cells &= of_finest[codes[finest]] == codes[k]
+    return cells
 
 
 def fit_cpts(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier, Predictor, Source
-from milpbn.network.cpt import class_log_joint
+from milpbn.network.cpt import class_log_joint, occurring
 from milpbn.network.evaluation import accuracy
 from milpbn.network.inference.queries import Queries
 
@@ -82,8 +82,12 @@ class FixedPointClassifier(Queries, Predictor):
 
 
 def enough_integer_bits(classifier: Classifier) -> int:
-    """Return the smallest number of integer bits whose range holds -log theta of every parameter theta > 0."""
-    largest = max(float(-np.log(cpt.table[cpt.table > 0].min())) for cpt in classifier.cpts)
+    """Return the smallest number of integer bits whose range holds -log theta of every parameter theta > 0.
+
+    Only parameters count whose states can occur together.
+    """
+    tables = [cpt.table[occurring(classifier.variables, cpt)] for cpt in classifier.cpts]
+    largest = max(float(-np.log(table[table > 0].min())) for table in tables)
     return max(1, int(np.floor(np.log2(max(largest, 1.0)))) + 1)
 
 

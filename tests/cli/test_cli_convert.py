@@ -2,6 +2,7 @@
 
 import pytest
 from cli_common import refused, run, says, succeed
+from fine import fine_classifier, raw_rows
 
 import milpbn
 from milpbn.network import load_classifier
@@ -87,3 +88,33 @@ def test_export_lists_solvers_on_the_path_first(shop, tmp_path, monkeypatch):
     says(done.stdout, f"script   {tmp_path / 'm_gurobipy.py'}", "certified; milpbn import keeps it")
     done = refused("export toy.csv --output", tmp_path / "n.lp", "--script", "matlab", "-q")
     assert "no script for 'matlab'" in done.stderr
+
+
+def test_a_column_with_two_variables_is_two_nodes_and_one_column_of_rows(tmp_path):
+    classifier = fine_classifier(0, n_classes=2)
+    milpbn.network.save_classifier(classifier, tmp_path / "c.json")
+    raw_rows(classifier, 60, 1, missing=0.2).to_csv(tmp_path / "rows.csv", index=False)
+    there = succeed("convert", tmp_path / "c.json", tmp_path / "c.bif")
+    assert (
+        "Columns with several nodes in the file, which are their coarse and fine intervals: x0, x2, x3."
+        in there.stderr
+    )
+    back = succeed("convert", tmp_path / "c.bif", tmp_path / "d.json")
+    assert back.stderr == ""
+    first, again = (
+        run("predict", tmp_path / f"{k}.json", tmp_path / "rows.csv", "--proba").stdout for k in "cd"
+    )
+    assert first == again
+    assert first.splitlines()[0].count("x") == 0
+    assert "x0 (fine): 9 states, discretised, of the column x0" in succeed("info", tmp_path / "c.json").stdout
+    other = refused("convert", tmp_path / "c.json", tmp_path / "e.json", "--target", "x0")
+    assert "column 'x0' of the class has another variable" in other.stderr
+    shown = succeed("evaluate", tmp_path / "c.json", tmp_path / "rows.csv").stdout
+    assert "(fine)" not in shown
+    drawn = succeed("query", tmp_path / "c.json", "--sample", 5, "--evidence", "x0=0.5").stdout
+    assert drawn.splitlines()[0] == "x0,colour,x2,x3,kind"
+    for what in ("cpt --variable x0", "network", "explain"):
+        kind, *options = what.split()
+        data = [tmp_path / "rows.csv"] if kind == "explain" else []
+        succeed("plot", kind, tmp_path / "c.json", *data, *options, "--output", tmp_path / f"{kind}.svg")
+        assert "(fine)" not in (tmp_path / f"{kind}.svg").read_text()

@@ -2,11 +2,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fine import fine_classifier
 
 from milpbn import __version__
 from milpbn.data.dataset import UNKNOWN, Variable
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Cpt, Structure, fit_cpts
+from milpbn.network.checks import check_variables
 
 
 @pytest.fixture
@@ -121,6 +123,45 @@ def test_bad_variables_are_refused(variable, sentence):
     cpts = (Cpt(0, (), np.full(2, 0.5)), Cpt(1, (), np.full(2, 0.5)))
     with pytest.raises(InputError, match=sentence):
         Classifier(variables, structure, cpts)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"cuts": (-9.0, 9.0)}, "but not all cuts of the one are cuts of the other"),
+        ({"cuts": None}, "but not all cuts of the one are cuts of the other"),
+        (
+            {"missing_state": True, "states": ("a", "b", "c", "?")},
+            "only one of them has a state of missing values",
+        ),
+        ({"name": "colour"}, "has the name of another one"),
+    ],
+)
+def test_variables_of_one_column_fit_together(change, sentence):
+    classifier = fine_classifier(0)
+    place = 0 if "name" not in change else 1
+    variables = tuple(replace(v, **change) if i == place else v for i, v in enumerate(classifier.variables))
+    if "name" in change:
+        variables = (*variables[:2], replace(variables[2], name="hue", column="colour"), *variables[3:])
+    with pytest.raises(InputError, match=sentence):
+        check_variables(variables)
+
+
+def test_columns_are_counted_and_drawn_not_their_variables():
+    classifier = fine_classifier(0, coarse=3, fine=9)
+    assert "4 features" in repr(classifier)
+    drawn = classifier.column_structure
+    assert drawn.names == ("x0", "colour", "x2", "x3", "kind")
+    assert {(drawn.names[j], drawn.names[i]) for j, i in drawn.arcs} == {
+        (classifier.variables[j].raw_column, classifier.variables[i].raw_column)
+        for j, i in classifier.structure.arcs
+    } - {(name, name) for name in drawn.names}
+    # Of 9 fine intervals in 3 coarse ones, 6 are free in each class.
+    k = classifier.structure.names.index("x3 (fine)")
+    free = [cpt.table[..., 0].size * (cpt.table.shape[-1] - 1) for cpt in classifier.cpts]
+    fine = sum(v.column is not None for v in classifier.variables)
+    assert classifier.cpts[k].table.shape == (3, 3, 9)
+    assert classifier.n_parameters == sum(free) - fine * (3 * 3 * 8 - 6 * 3)
 
 
 def test_missing_state_counts_beside_the_intervals():

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from fine import fine_classifier, raw_rows
 from running import random_data
 
 from milpbn import Structure
@@ -55,6 +56,15 @@ def test_enough_integer_bits_hold_every_parameter(classifier):
     bits = enough_integer_bits(classifier)
     largest = max(-np.log(cpt.table).min() for cpt in classifier.cpts)
     assert 2**bits > largest >= 2 ** (bits - 1)
+
+
+def test_states_that_do_not_occur_together_need_no_bits():
+    classifier = fine_classifier(0)
+    frame = raw_rows(classifier, 50, 1)
+    bits = enough_integer_bits(classifier)
+    assert bits < 5 < np.log2(40)  # e^-40 stands for the impossible
+    found = FixedPointClassifier(classifier, bits, 30).predict_codes(frame)
+    assert (found == classifier.predict_codes(frame)).all()
 
 
 def test_zero_probabilities_saturate(data):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fine import fine_classifier, raw_rows
 from pictures import Page
 
 from milpbn.claims.parts import SubsetClaim
@@ -123,6 +124,20 @@ def test_every_kind_of_result_has_a_page(toy):
         ({"objective": -1.0}, "can be negative"),
     ):
         assert words in Page(report_page(replace(result, **changes))).text
+
+
+def test_a_page_draws_curves_and_maps(toy):
+    classifier = fine_classifier(0, coarse=8, fine=64)
+    rows = classifier.encode(raw_rows(classifier, 80, 1))
+    text = report_page(toy[0], classifier=classifier, train=rows)
+    pairs = [t for t in classifier.explain_global().tables if t.form == "map"]
+    assert pairs
+    for table in pairs:
+        assert f"{table.variable} and {table.parents[0]} together" in text
+    assert "x0 (64 intervals, drawn equally wide)" in text
+    assert "what two columns say only together is a map" in text
+    assert "(fine)" not in text
+    assert 'class="fit wide"' not in text
 
 
 def test_only_wide_pictures_have_a_switch_to_their_full_size(toy):

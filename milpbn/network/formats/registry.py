@@ -63,6 +63,8 @@ WRITERS: dict[str, Writer] = {
     ".sql": classifier_to_sql,
     ".onnx": classifier_to_onnx,
 }
+#: Endings of files with a node per variable of the network.
+OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".dot", ".gv")
 
 
 def read_network(path: str | os.PathLike[str], target: str | None = None) -> AnyClassifier:

@@ -4,6 +4,7 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 import pytest
+from fine import fine_classifier
 from format_cases import assert_same, queries, random_classifier, written
 
 from milpbn.errors import InputError
@@ -44,6 +45,9 @@ def test_a_network_comes_back_to_the_last_bit(holder, seed):
     to, back, _ = HOLDERS[holder]
     classifier = random_classifier(seed)
     assert_same(back(to(classifier)), classifier)
+    if not seed:
+        two = fine_classifier(0, missing=True)
+        assert_same(back(to(two)), two)
 
 
 @pytest.mark.parametrize("seed", range(12))
