@@ -28,7 +28,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, SplineTransform
 from sklearn.svm import SVC
 
 from milpbn.data import stratified_folds
-from milpbn.data.folds import Split, validation_split
+from milpbn.data.folds import validation_split
 from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.protocol import Part
 from milpbn.network.calibration import calibration_error, log_losses, reliability_curve, squared_errors
@@ -87,11 +87,6 @@ class RawRows:
         one_hot = OneHotEncoder(handle_unknown="ignore", drop="if_binary", sparse_output=False)
         steps = make_pipeline(*numbers) if numbers else "passthrough"
         return make_column_transformer((steps, self.numbers), (one_hot, self.texts))
-
-
-def folds_of(classes: NDArray[np.intp], seed: int) -> list[Split]:
-    """Return the splits on which a choice is made: 20 % of the rows above 1,000, else five folds."""
-    return validation_splits(classes, seed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -221,7 +216,7 @@ class Boosting(RawMethod):
 
     def fit(self, rows: RawRows, seed: int) -> tuple[Any, dict[str, Any]]:
         """Compare all settings on the same splits."""
-        splits, y = folds_of(rows.classes, seed), rows.classes
+        splits, y = validation_splits(rows.classes, seed), rows.classes
         tried = []
         for leaves, least in product(self.leaves, self.leaf_rows):
             setting = {"max_leaf_nodes": leaves, "min_samples_leaf": least, "learning_rate": self.rate}
@@ -301,8 +296,8 @@ class Logistic(RawMethod):
         return "splines" if self.knots else "logistic"
 
     def fit(self, rows: RawRows, seed: int) -> tuple[Any, dict[str, Any]]:
-        """Choose C on the splits of `folds_of`; by accuracy where a split lacks a class."""
-        splits, y = folds_of(rows.classes, seed), rows.classes
+        """Choose C on the splits of `milpbn.trials.parts`; by accuracy where a split lacks a class."""
+        splits, y = validation_splits(rows.classes, seed), rows.classes
         complete = all(set(y[held]) == set(y[train]) for train, held in splits)
         fit = LogisticRegressionCV(
             Cs=self.costs,
@@ -359,7 +354,7 @@ class SupportVectors(RawMethod):
         encode = rows.indicators(StandardScaler())
         matrix = encode.fit_transform(frame)
         grid = {"C": self.costs, "gamma": [factor / matrix.shape[1] for factor in self.factors]}
-        search = GridSearchCV(SVC(cache_size=500), grid, cv=folds_of(y[few], seed), refit=False)
+        search = GridSearchCV(SVC(cache_size=500), grid, cv=validation_splits(y[few], seed), refit=False)
         chosen = search.fit(matrix[few], y[few]).best_params_
         method = self.two_classes if len(rows.labels) == 2 else self.more_classes
         model = CalibratedClassifierCV(
