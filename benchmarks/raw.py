@@ -123,13 +123,13 @@ class RawStudy(Study):
     title: str = "raw"
 
     def tasks(self) -> list[Task]:
-        """Return the tasks on small data sets by split, then those on large ones by method."""
+        """Return the tasks on small data sets by split and method, then those on large ones by method."""
         size = {name: _facts(name, self.data_dir)[1] for name in self.data}
         ordered = sorted(self.data, key=size.__getitem__)
         known = methods(self.seconds)
         cheap = sorted(self.methods, key=ORDER.index)
         parts = [f"split-{k}" for k in range(1, self.repeats + 1)]
-        places = [(d, p, m) for p in parts for d in ordered if size[d] <= SMALL for m in cheap]
+        places = [(d, p, m) for p in parts for m in cheap for d in ordered if size[d] <= SMALL]
         places += [(d, p, m) for m in cheap for d in ordered if size[d] > SMALL for p in parts]
         found = []
         for data, part, name in places:

@@ -86,7 +86,7 @@ def test_small_sets_come_first_and_splits_are_stratified() -> None:
         data=("digits", "wine", "balance-scale"), methods=("svm", "logistic"), seconds=1.0, repeats=2
     )
     order = [(task.data, task.part, task.cell.method) for task in study.tasks()]
-    assert order[:4] == [(d, "split-1", m) for d in ("wine", "balance-scale") for m in ("logistic", "svm")]
+    assert order[:4] == [(d, "split-1", m) for m in ("logistic", "svm") for d in ("wine", "balance-scale")]
     assert order[8:] == [("digits", p, m) for m in ("logistic", "svm") for p in ("split-1", "split-2")]
     part = study.part(study.tasks()[0])
     whole, held = (Counter(part.table.frame["class"].iloc[rows]) for rows in (np.arange(178), part.test_rows))
