@@ -168,7 +168,7 @@ def test_grid_search_over_a_pipeline() -> None:
 
 def test_the_recipe_and_what_is_given_beside_it() -> None:
     X, y = small(60, 3)
-    model = MaxMarginBNClassifier(recipe="accurate", hybrid=0.5, max_parents=2, discretise="uniform:3")
+    model = MaxMarginBNClassifier(recipe="readable", hybrid=0.5, max_parents=2, discretise="uniform:3")
     model.set_params(time_limit=20.0).fit(X.assign(f3=np.linspace(0, 1, 60) ** 2), y)
     selection = model.result_.selection
     assert selection is not None
@@ -186,7 +186,7 @@ def test_the_recipe_and_what_is_given_beside_it() -> None:
 
 def test_the_average_of_a_recipe() -> None:
     X, y = small(60, 3)
-    model = MaxMarginBNClassifier(recipe="accurate", average=2, time_limit=20.0, parameters="cll").fit(X, y)
+    model = MaxMarginBNClassifier(recipe="readable", average=2, time_limit=20.0, parameters="cll").fit(X, y)
     assert len(model.classifier_.members) == 2
     assert model._repr_html_().count("mb-picture") >= 2
     assert "Network 2 of 2" in model._repr_html_()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from milpbn.util.declared import Count, NotNegative, OneOf, read_as
+from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
 #: Where the interactions come from: there are none; the forest of the largest gains on residuals; the exact search.
@@ -78,7 +78,7 @@ class AdditiveFit:
     """
 
     trials: tuple[AdditiveTrial, ...]
-    chosen: Annotated[int, NotNegative]
+    chosen: Annotated[int, Within(0)]
     rows: Count
     folds: Count
     repeats: Count
@@ -92,7 +92,8 @@ class AdditiveFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        return {**json_safe(vars(self)), "trials": [json_safe(vars(trial)) for trial in self.trials]}
+        own = {key: value for key, value in vars(self).items() if key != "trials"}
+        return {"trials": [json_safe(vars(trial)) for trial in self.trials], **json_safe(own)}
 
     @classmethod
     def read(cls, f: Fields) -> AdditiveFit:
