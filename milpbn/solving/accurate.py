@@ -137,7 +137,10 @@ class _Recipe:
             stages.enter("fit of the tables on finer cuts")
             result = self._with_tables(result, chosen, coarse, fine, before)
             if result.structure != found.structure and result.parameters is not None:
-                note = f"the structure is what held-out rows prefer; the best that the search found scores {found.objective}"
+                note = (
+                    "held-out rows prefer this structure to the one of the highest score that the search found, "
+                    f"{found.objective:.6f}"
+                )
                 result = replace(result, parameters=replace(result.parameters, note=note))
         if self.options.output is not None:
             try:

@@ -122,7 +122,7 @@ class Choices:
         if self.additive:
             unfit = {"--average (average)": self.average not in (None, 1), "--p cv (p='cv')": self.p}
             unfit["--max-parents cv (max_parents='cv')"] = self.max_parents
-            unfit["--select-by accuracy (select_by)"] = self.by == "accuracy"
+            unfit["--select-by (select_by)"] = self.by not in (None, "log-loss")
             for option, given in unfit.items():
                 if given:
                     raise InputError(

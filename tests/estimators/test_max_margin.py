@@ -243,8 +243,8 @@ def test_a_selection_may_choose_what_missing_values_mean_and_be_averaged() -> No
         ({"select": "p=.6,.9", "p": 0.9}, "p is among the options to select"),
         ({"select": "p=.6,.9", "p": "cv"}, "p is among the options to select"),
         ({"select": "q=1"}, "The grid has 'q=1'"),
-        ({"select": "p=.6", "recipe": "accurate"}, "has a grid of its own"),
-        ({"select_by": "gain", "recipe": "accurate"}, "not by 'gain'"),
+        ({"select": "p=.6", "recipe": "readable"}, "has a grid of its own"),
+        ({"select_by": "gain", "recipe": "readable"}, "not by 'gain'"),
         ({"p": "cv", "select_by": "gain"}, "not by 'gain'"),
         ({"select": "missing=drop,state"}, "set missing='select'"),
         ({"select": "p=.6,.9", "missing": "select"}, "leaves the choice to validation"),
@@ -360,7 +360,7 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"recipe": "accurate", "max_parents": 1, "hybrid": 0.5},
+        {"recipe": "readable", "max_parents": 1, "hybrid": 0.5},
         {"select": "leave-one-out=yes max-parents=1,2"},
         {"leave_one_out": True},
     ],

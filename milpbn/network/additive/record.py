@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -106,17 +105,10 @@ class AdditiveFit:
     def describe(self) -> list[str]:
         """Return sentences for the user: what was chosen, and what was compared."""
         one = self.choice
-        strengths: Sequence[float] = (
-            one.main_ridge,
-            one.main_smoothness,
-            one.pair_ridge,
-            one.pair_smoothness,
-        )
         lines = [
-            one.describe(),
-            "strengths of ridge and smoothness: main effects {:g} and {:g}, interactions {:g} and {:g}".format(
-                *strengths
-            ),
+            f"{one.describe()}; log-loss {one.log_loss:.4f} in {self.folds} folds",
+            f"ridge and smoothness of main effects {one.main_ridge:g} and {one.main_smoothness:g}, "
+            f"of interactions {one.pair_ridge:g} and {one.pair_smoothness:g}",
         ]
         for trial in self.trials:
             if trial is not one:
