@@ -35,9 +35,9 @@ from milpbn.solving.recipes import RECIPES
 LEAVE_ONE_OUT = "score=cll leave-one-out=yes"
 #: The candidates that are no method of the paper's tables: name, grid, and what decides.
 CANDIDATES = {
-    "accurate": (RECIPES["accurate"].grid, RECIPES["accurate"].by),
-    "accurate-average-4": (RECIPES["accurate"].grid, RECIPES["accurate"].by),
-    "accurate-by-accuracy": (RECIPES["accurate"].grid, "accuracy"),
+    "accurate": (RECIPES["readable"].grid, RECIPES["readable"].by),
+    "accurate-average-4": (RECIPES["readable"].grid, RECIPES["readable"].by),
+    "accurate-by-accuracy": (RECIPES["readable"].grid, "accuracy"),
     "mdl-only": (f"{LEAVE_ONE_OUT} hybrid=.1,1 max-parents=1,2,3 parameters=hybrid", "log-loss"),
     "fixed": (f"{LEAVE_ONE_OUT} hybrid=.1 max-parents=2 parameters=hybrid", "log-loss"),
     "fixed-cll": (f"{LEAVE_ONE_OUT} max-parents=2 parameters=hybrid", "log-loss"),

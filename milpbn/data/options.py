@@ -178,8 +178,9 @@ class ReadingOptions(TextFormat):
         Columns declared as continuous and as nominal. The kinds of the others come from the catalog or
         are detected (see `milpbn.data.kinds.detect_kind`).
     discretise : str or Discretisation
-        How continuous features are cut into intervals: ``mdl``, or ``quantile:K``, ``uniform:K``, ``kmeans:K`` or ``boosted:K``
-        with K intervals; see `milpbn.data.discretisation.Discretisation`. Cuts come from training rows only.
+        How continuous features are cut into intervals: ``mdl``, or ``quantile:K``, ``uniform:K``, ``kmeans:K`` or
+        ``boosted:K`` with K intervals; see `milpbn.data.discretisation.Discretisation`. Cuts come from training rows
+        only.
     missing : {'drop', 'state', 'error'} or None
         Drop rows with missing values, give the missing values of a feature a state of their own, or
         raise an error. The default is the catalog's choice, or 'drop' without one. Nulls and the words in

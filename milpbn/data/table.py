@@ -280,8 +280,9 @@ class Table:
         numbers = [name for name in self.features if self.kinds[name] == "continuous"]
         if numbers:
             raise InputError(
-                f"The column {numbers[0]!r} of {self.name!r} is continuous, and the cuts of {self.discretisation.method} "
-                "need a class; choose other cuts, such as --discretise quantile:5 (discretise), or declare the column nominal."
+                f"The column {numbers[0]!r} of {self.name!r} is continuous, and the cuts of "
+                f"{self.discretisation.method} need a class; choose other cuts, such as --discretise quantile:5 "
+                "(discretise), or declare the column nominal."
             )
 
     def _classes(self, index: NDArray[np.int64]) -> tuple[Variable, NDArray[np.int32]]:

@@ -16,7 +16,9 @@ from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_call
 from milpbn.estimators.parameters import SearchParameters, estimator
 from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
+from milpbn.solving.accurate import maximise_accurate, score_of_recipe
 from milpbn.solving.api import maximise
+from milpbn.solving.grid import DISCRETISE
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected
 
@@ -201,22 +203,29 @@ interrupted
 
     def _search(self, table: Table, task: FitTask, began: float) -> Result:
         """Return the result of the search, or of the smallest model if there is no time for a search."""
-        score, choices = score_of(self), choices_of(self)
+        score, choices, given = score_of(self), choices_of(self), given_to(self)
         options = options_of(self, task.hook(self._attributes))
-        grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
+        grid, own = None, options
+        if choices.additive:
+            score = score_of_recipe(score, given)
+        elif choices:
+            grid, own = choices.applied(score, options, given)
         if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
 
         def search() -> Result:
             asked = Question.of(
-                data if grid is None else table,
+                table if choices.additive or grid is not None else data,
                 score,
                 self.constraints,
                 subset=self.subset,
                 screen=self.screen,
                 random_state=options.random_state,
             )
+            if choices.additive:
+                cuts = str(table.discretisation) if DISCRETISE in given else None
+                return maximise_accurate(asked, options, cuts=cuts, started=began)
             if grid is None:
                 return maximise(asked, options, started=began)
             return maximise_selected(asked, own, grid, started=began)

@@ -53,9 +53,9 @@ METHODS: dict[str, Callable[[Budgets], Method]] = {
     "svm": lambda budgets: SupportVectors(),
     "logistic": lambda budgets: PeerMethod(learner="logistic", settings=_LOGISTIC),
     "boosting": lambda budgets: PeerMethod(learner="boosting", settings=_BOOSTING),
-    "recipe": lambda budgets: RecommendedMethod.of("recipe", RECIPES["accurate"], budgets.recipe),
+    "recipe": lambda budgets: RecommendedMethod.of("recipe", RECIPES["readable"], budgets.recipe),
     "recipe-average": lambda budgets: RecommendedMethod.of(
-        "recipe-average", RECIPES["accurate"], budgets.recipe, average=4
+        "recipe-average", RECIPES["readable"], budgets.recipe, average=4
     ),
 }
 #: What is computed and shown of P12 by default; the average of four networks takes the time of four.

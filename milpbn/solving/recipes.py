@@ -1,6 +1,6 @@
 """What validation is asked to choose: p, the number of parents, the options of a grid, or those of a recipe.
 
-A recipe is a recommended grid under a name, with what decides.
+A recipe is a recommended grid under a name, with what decides, or the choice of `milpbn.solving.accurate`.
 """
 
 from __future__ import annotations
@@ -71,10 +71,13 @@ def _option(word: str) -> str:
     return NAMES.get(key, key)
 
 
-#: The recipes by name. How they were found, and what they bring, is in docs/accuracy.md.
+#: The recipe that is no grid (`milpbn.solving.accurate`), and the names of all.
+ACCURATE, READABLE = "accurate", "readable"
+RECIPE_NAMES = (ACCURATE, READABLE)
+#: The grids of the recipes that have one, by name. How they were found, and what they bring, is in docs/accuracy.md.
 RECIPES: Mapping[str, Recipe] = {
-    "accurate": Recipe(
-        purpose="accurate classes and calibrated probabilities",
+    READABLE: Recipe(
+        purpose="one network on coarse intervals, whose tables a person can read",
         # The class-free parent sets that `paper` leaves out change no posterior of a complete row.
         grid="score=cll leave-one-out=yes hybrid=.1 max-parents=1,2,3 discretise=mdl,quantile:5 parameters=hybrid "
         "parent-sets=paper",
@@ -85,9 +88,13 @@ RECIPES: Mapping[str, Recipe] = {
 
 
 def find_recipe(name: str) -> Recipe:
-    """Return a recipe by its name; raise InputError if there is none."""
+    """Return the grid of a recipe by its name; raise InputError if there is none."""
+    if name not in RECIPE_NAMES:
+        raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPE_NAMES)}.")
     if name not in RECIPES:
-        raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")
+        raise InputError(
+            f"The recipe {name} has no grid of settings to compare; take {READABLE}, or leave out what goes with grids."
+        )
     return RECIPES[name]
 
 
@@ -112,6 +119,18 @@ class Choices:
             raise InputError(
                 "--recipe (recipe) has a grid of its own; leave out --select (select), or the recipe."
             )
+        if self.additive:
+            unfit = {"--average (average)": self.average not in (None, 1), "--p cv (p='cv')": self.p}
+            unfit["--max-parents cv (max_parents='cv')"] = self.max_parents
+            unfit["--select-by (select_by)"] = self.by not in (None, "log-loss")
+            for option, given in unfit.items():
+                if given:
+                    raise InputError(
+                        f"The recipe {ACCURATE} chooses by log-loss and fits one network: leave out {option}, or take "
+                        f"the recipe {READABLE}."
+                    )
+        elif self.recipe is not None:
+            find_recipe(self.recipe)
         if self.average is not None:
             Grid(average=self.average)  # refuses an impossible number
         if self.average not in (None, 1) and not self:
@@ -123,6 +142,11 @@ class Choices:
     def __bool__(self) -> bool:
         """Whether validation chooses anything."""
         return self.p or self.max_parents or self.grid is not None or self.recipe is not None
+
+    @property
+    def additive(self) -> bool:
+        """Whether the tables on finer cuts are chosen that `milpbn.solving.accurate` fits."""
+        return self.recipe == ACCURATE
 
     @property
     def of_missing(self) -> bool:

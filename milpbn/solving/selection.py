@@ -18,6 +18,7 @@ from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.solving.accurate import maximise_accurate, score_of_recipe
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
@@ -209,7 +210,8 @@ def solve_selected(
     by : {'accuracy', 'log-loss'}, optional
         What is compared; by default what the recipe compares, or the accuracy.
     recipe : str, optional
-        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those
+        ``accurate``: tables on finer cuts (`milpbn.solving.accurate`); a given score is kept. ``readable``: a
+        recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those
         of the score. Parameters of the caller, ``ml`` included, replace its own, and so does a time limit. It also
         chooses between the missing value policies, unless the data are a `Table`, which was read with one.
     average : int
@@ -244,6 +246,16 @@ def solve_selected(
     values = Grid(p_values, max_parents_values, by=by or "accuracy", average=average)
     if grid is not None or recipe is not None:
         choices = Choices(grid=grid, recipe=recipe, by=by, average=average)
+        if choices.additive:
+            asked = Question.of(
+                data,
+                score_of_recipe(spec, {"name"} if score is not None else set()),
+                constraints,
+                subset=subset,
+                screen=screen,
+                random_state=how.random_state,
+            )
+            return maximise_accurate(asked, how, started=started)
         # A table was read with the policy that its reader wants.
         given = [MISSING] if recipe is not None and isinstance(data, Table) else []
         values, how = choices.applied(spec, how, given)

@@ -22,7 +22,7 @@ from milpbn.network.parameters.method import METHODS
 from milpbn.network.prior import TOWARDS
 from milpbn.problem.scores.registry import margin_scores
 from milpbn.solving.engines.registry import engine_names
-from milpbn.solving.recipes import RECIPES
+from milpbn.solving.recipes import RECIPE_NAMES
 
 COLUMNS = ["x y", "a", "class"]
 CLASSES = ["bad", "good"]
@@ -149,7 +149,7 @@ def test_words_are_those_that_are_accepted():
     """Completion must be fast, so it does not import what knows these words."""
     backends = [name for name in engine_names() if not name.startswith("pulp:")]
     assert [i.value for i in BACKEND.shell_complete(None, None, "")] == ["auto", *backends]  # type: ignore[arg-type]
-    assert offered("solve", "--recipe") == [*RECIPES]
+    assert offered("solve", "--recipe") == [*RECIPE_NAMES]
     assert offered("solve", "--parameters") == [*METHODS]
     assert offered("solve", "--smoothing-towards") == [*TOWARDS]
     assert (

@@ -87,7 +87,7 @@ def test_values_can_be_given(table):
 def test_a_recipe_chooses_score_cuts_and_parameters(table, tmp_path):
     result = tmp_path / "r.json"
     done = succeed(
-        "solve", table, "--recipe", "accurate", "--max-parents", 2, "--time-limit", 60, "--output", result
+        "solve", table, "--recipe", "readable", "--max-parents", 2, "--time-limit", 60, "--output", result
     )
     chosen = load(result)["selection"]
     assert chosen["by"] == "log-loss"
@@ -97,10 +97,10 @@ def test_a_recipe_chooses_score_cuts_and_parameters(table, tmp_path):
 
 
 def test_recipes_are_refused_beside_a_grid_of_ones_own(table):
-    done = refused("solve", table, "--recipe", "accurate", "--select", "p=.9")
+    done = refused("solve", table, "--recipe", "readable", "--select", "p=.9")
     assert "--recipe (recipe) has a grid of its own" in done.stderr
     done = refused("solve", table, "--recipe", "exact")
-    assert "There is no recipe 'exact'; choose from accurate." in done.stderr
+    assert "There is no recipe 'exact'; choose from accurate, readable." in done.stderr
     grid = "parameters=hybrid discretise=mdl,quantile:3"
     for option, value in (("parameters", "ml"), ("discretise", "mdl")):
         done = refused("solve", table, "--select", grid, f"--{option}", value)
@@ -110,7 +110,7 @@ def test_recipes_are_refused_beside_a_grid_of_ones_own(table):
 def test_an_option_that_is_typed_wins_over_the_recipe_also_at_its_default(table, tmp_path):
     result = tmp_path / "r.json"
     succeed(
-        "solve --recipe accurate --max-parents 1 --parameters ml --discretise mdl --time-limit 20 --threads 1",
+        "solve --recipe readable --max-parents 1 --parameters ml --discretise mdl --time-limit 20 --threads 1",
         table,
         "--output",
         result,

@@ -125,7 +125,7 @@ def test_learners_state_both_accuracies(clinic):
     [
         ["--leave-one-out", "--score", "cll", "--drop", "w", "--class-weights", "balanced"],
         ["--leave-one-out", "--weights", "w", "--class-weights", "sick=.1,well=.5"],
-        ["--recipe", "accurate", "--select-by", "accuracy", "--drop", "w", "--class-weights", "balanced"],
+        ["--recipe", "readable", "--select-by", "accuracy", "--drop", "w", "--class-weights", "balanced"],
     ],
     ids=["score", "weights", "recipe"],
 )

@@ -84,7 +84,7 @@ def test_what_needs_a_class_is_refused_in_a_sentence(table, tmp_path):
         (["solve", *data, "--score", "bdeu", "--parent-sets", "paper"], "leave out --parent-sets paper"),
         (["solve", *data, "--score", "bdeu", "--parameters", "cll"], "by cll (--parameters) needs a class"),
         (["solve", *data, "--score", "bdeu", "--target", "a"], "leave out one of them"),
-        (["solve", *data, "--recipe", "accurate"], "Validation needs a class"),
+        (["solve", *data, "--recipe", "readable"], "Validation needs a class"),
         (
             ["solve", *data, "--class-weights", "balanced"],
             "A weight per class (--class-weights, class_weights) needs",

@@ -168,7 +168,7 @@ def test_grid_search_over_a_pipeline() -> None:
 
 def test_the_recipe_and_what_is_given_beside_it() -> None:
     X, y = small(60, 3)
-    model = MaxMarginBNClassifier(recipe="accurate", hybrid=0.5, max_parents=2, discretise="uniform:3")
+    model = MaxMarginBNClassifier(recipe="readable", hybrid=0.5, max_parents=2, discretise="uniform:3")
     model.set_params(time_limit=20.0).fit(X.assign(f3=np.linspace(0, 1, 60) ** 2), y)
     selection = model.result_.selection
     assert selection is not None
@@ -186,7 +186,7 @@ def test_the_recipe_and_what_is_given_beside_it() -> None:
 
 def test_the_average_of_a_recipe() -> None:
     X, y = small(60, 3)
-    model = MaxMarginBNClassifier(recipe="accurate", average=2, time_limit=20.0, parameters="cll").fit(X, y)
+    model = MaxMarginBNClassifier(recipe="readable", average=2, time_limit=20.0, parameters="cll").fit(X, y)
     assert len(model.classifier_.members) == 2
     assert model._repr_html_().count("mb-picture") >= 2
     assert "Network 2 of 2" in model._repr_html_()
@@ -243,8 +243,8 @@ def test_a_selection_may_choose_what_missing_values_mean_and_be_averaged() -> No
         ({"select": "p=.6,.9", "p": 0.9}, "p is among the options to select"),
         ({"select": "p=.6,.9", "p": "cv"}, "p is among the options to select"),
         ({"select": "q=1"}, "The grid has 'q=1'"),
-        ({"select": "p=.6", "recipe": "accurate"}, "has a grid of its own"),
-        ({"select_by": "gain", "recipe": "accurate"}, "not by 'gain'"),
+        ({"select": "p=.6", "recipe": "readable"}, "has a grid of its own"),
+        ({"select_by": "gain", "recipe": "readable"}, "not by 'gain'"),
         ({"p": "cv", "select_by": "gain"}, "not by 'gain'"),
         ({"select": "missing=drop,state"}, "set missing='select'"),
         ({"select": "p=.6,.9", "missing": "select"}, "leaves the choice to validation"),
@@ -360,7 +360,7 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"recipe": "accurate", "max_parents": 1, "hybrid": 0.5},
+        {"recipe": "readable", "max_parents": 1, "hybrid": 0.5},
         {"select": "leave-one-out=yes max-parents=1,2"},
         {"leave_one_out": True},
     ],

@@ -49,7 +49,7 @@ def test_nested_parts_have_no_test_rows(catalog) -> None:
 
 def test_keys_of_cells_do_not_name_the_parent_sets_which_are_those_of_the_paper() -> None:
     """The recipe's grid names them since all sets can be searched; the kept cells are from before that."""
-    method = RecommendedMethod.of("recipe", RECIPES["accurate"], 60.0)
+    method = RecommendedMethod.of("recipe", RECIPES["readable"], 60.0)
     assert method.grid.endswith(" parent-sets=paper")
     assert method.options["grid"].endswith(" parameters=hybrid")
     every = RecommendedMethod(

@@ -10,7 +10,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import find_recipe
 
-RECIPE = find_recipe("accurate")
+RECIPE = find_recipe("readable")
 
 
 def test_without_options_the_recipe_is_as_it_is() -> None:

@@ -279,7 +279,7 @@ def test_settings_that_differ_in_the_cuts_of_no_column_are_one(tmp_path) -> None
 def test_a_recipe_and_a_grid_exclude_each_other() -> None:
     data = random_data(22, n_samples=40)
     with pytest.raises(InputError, match="a grid of its own"):
-        solve_selected(data, grid="p=.9", recipe="accurate", **QUICK)
+        solve_selected(data, grid="p=.9", recipe="readable", **QUICK)
     with pytest.raises(InputError, match="no recipe 'best'; choose from accurate"):
         solve_selected(data, recipe="best", **QUICK)
     with pytest.raises(InputError, match="parameters is among the options to select"):
@@ -377,7 +377,7 @@ def test_an_estimator_leaves_the_choice_to_a_recipe() -> None:
     data = frame(informative=True)
     X, y = data[["a", "b"]], data["c"]
     options = {"max_parents": 1, "hybrid": 0.5, "parameters": "ml", "time_limit": 20}
-    model = MaxMarginBNClassifier(recipe="accurate", missing="select", **options).fit(X, y)
+    model = MaxMarginBNClassifier(recipe="readable", missing="select", **options).fit(X, y)
     trials = model.result_.selection.trials
     assert {trial.options["missing"] for trial in trials} == {"drop", "state"}
     assert model.n_dropped_ == len(data) - model.result_.data.samples

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.network.additive.fitting import Rows, row_losses
+from milpbn.network.additive.fitting import CellRows, row_losses
 from milpbn.network.additive.interactions import forest_structure, residual_forest
 from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
@@ -40,20 +40,20 @@ KAPPAS = (0.5, 1.0)
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Setup:
     """What is compared; the attributes are those of `AdditiveTrial`."""
 
     cuts: str
     structure: str = "forest"
     penalty: Penalty = field(default_factory=Penalty)
 
-    def with_strengths(self, strengths: Strengths) -> Candidate:
+    def with_strengths(self, strengths: Strengths) -> Setup:
         """Return the candidate with other strengths."""
         return replace(self, penalty=replace(self.penalty, strengths=strengths))
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class FoldRows:
     """The training rows of a fold, with fine variables, and its held-out rows with the same variables.
 
     `positions` has the position of each held-out row among all rows.
@@ -68,7 +68,7 @@ class Part:
 class Compared:
     """A candidate with the held-out loss of every row, the mean over the repeats, shape (M,)."""
 
-    candidate: Candidate
+    candidate: Setup
     losses: NDArray[np.float64]
 
 
@@ -93,7 +93,7 @@ class Folds:
 
     def __init__(
         self,
-        parts: Callable[[str], Sequence[Part]],
+        parts: Callable[[str], Sequence[FoldRows]],
         exact: Callable[[Dataset, Budget], Structure | None] | None,
         weights: NDArray[np.float64],
         repeats: int,
@@ -102,13 +102,13 @@ class Folds:
     ) -> None:
         self._read, self.exact, self._budget, self._report = parts, exact, budget, report
         self.weights, self.repeats = weights, repeats
-        self._parts: dict[str, Sequence[Part]] = {}
-        self._models: dict[tuple[str, str, int], tuple[Additive, Rows]] = {}
+        self._parts: dict[str, Sequence[FoldRows]] = {}
+        self._models: dict[tuple[str, str, int], tuple[Additive, CellRows]] = {}
         self._starts: dict[tuple[str, str, int, float], NDArray[np.float64]] = {}
         #: Losses of all candidates that were fitted.
-        self.known: dict[Candidate, NDArray[np.float64]] = {}
+        self.known: dict[Setup, NDArray[np.float64]] = {}
 
-    def parts(self, cuts: str) -> Sequence[Part]:
+    def parts(self, cuts: str) -> Sequence[FoldRows]:
         """Return the parts for cuts."""
         if cuts not in self._parts:
             self._parts[cuts] = self._read(cuts)
@@ -125,7 +125,7 @@ class Folds:
         spread = float(np.average((more - mean) ** 2, weights=self.weights))
         return mean, math.sqrt(spread / len(more))
 
-    def losses(self, candidate: Candidate) -> NDArray[np.float64]:
+    def losses(self, candidate: Setup) -> NDArray[np.float64]:
         """Return the held-out loss of every row, shape (M,); raise `OutOfTime` if the budget ends."""
         if candidate not in self.known:
             total = np.zeros(len(self.weights))
@@ -144,7 +144,7 @@ class Folds:
             )
         return self.known[candidate]
 
-    def _model(self, candidate: Candidate, number: int, part: Part) -> tuple[Additive, Rows]:
+    def _model(self, candidate: Setup, number: int, part: FoldRows) -> tuple[Additive, CellRows]:
         key = candidate.cuts, candidate.structure, number
         if key not in self._models:
             if self._budget.over():
@@ -157,7 +157,7 @@ class Folds:
 
 def structure_of(
     data: Dataset,
-    candidate: Candidate,
+    candidate: Setup,
     exact: Callable[[Dataset, Budget], Structure | None] | None,
     budget: Budget,
 ) -> Structure | None:
@@ -185,7 +185,7 @@ def coarse_part(data: Dataset) -> Dataset:
     return replace(data, variables=tuple(data.variables[i] for i in kept), codes=data.codes[:, kept])
 
 
-def describe(candidate: Candidate) -> str:
+def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
     penalty = candidate.penalty
     strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
@@ -194,9 +194,7 @@ def describe(candidate: Candidate) -> str:
     return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}{grouped}"
 
 
-def choose(
-    folds: Folds, first: Candidate, other_cuts: Sequence[str]
-) -> tuple[Compared, list[Compared], bool]:
+def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
     """Return the chosen candidate, all that were compared, and whether the time sufficed.
 
     `OutOfTime` if it did not suffice for the first one.
@@ -229,7 +227,7 @@ def choose(
     return best, tried, complete
 
 
-def _changes(other_cuts: Sequence[str], exact: bool) -> Iterator[Callable[[Candidate], Candidate]]:
+def _changes(other_cuts: Sequence[str], exact: bool) -> Iterator[Callable[[Setup], Setup]]:
     """Yield functions that change one thing of the best candidate so far."""
     for structure in ("none", "exact") if exact else ("none",):
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
@@ -266,7 +264,7 @@ def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
     return best
 
 
-def _used(folds: Folds, candidate: Candidate) -> list[str]:
+def _used(folds: Folds, candidate: Setup) -> list[str]:
     """Return the names of the strengths that matter for a candidate."""
     curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
     names = ["main_ridge"] + ["main_smoothness"] * curves

@@ -4,8 +4,8 @@ With the cells of a row m in all terms, the score of class c is :math:`z_{mc} = 
 
 .. math:: L(w) = -\sum_m v_m \log \frac{e^{z_{m y_m}}}{\sum_c e^{z_{mc}}} + \tfrac{1}{2} \sum_c w_c^T P w_c
 
-with row weights v, an offset o, and the penalty P of `Terms`. Two classes have one logit, the score of the second minus
-that of the first, and half the penalty: the weights that it stands for are plus and minus half of its own.
+with row weights v, an offset o, and the penalty P of `AdditiveTerms`. Two classes have one logit, the score of the
+second minus that of the first, and half the penalty: the weights that it stands for are plus and minus half of its own.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROUNDS, FLOOR = 2, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class CellRows:
     """Training or held-out rows.
 
     Attributes
@@ -117,7 +117,7 @@ def add_gradient(cells, weights, classes, row_weights, offset, gradient):  # typ
 class Objective:
     """The penalised loss of some rows, as a function of the weights of the cells."""
 
-    def __init__(self, rows: Rows, n_cells: int, kappa: float) -> None:
+    def __init__(self, rows: CellRows, n_cells: int, kappa: float) -> None:
         self.n_cells = n_cells
         n_classes = rows.offset.shape[1]
         self.columns = 1 if n_classes == 2 else n_classes

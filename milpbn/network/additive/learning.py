@@ -14,9 +14,10 @@ from milpbn.data.folds import repeated_folds, validation_split
 from milpbn.data.resolutions import with_fine
 from milpbn.data.table import Table
 from milpbn.network.additive.choice import (
-    Candidate,
+    FoldRows,
     Folds,
-    Part,
+    OutOfTime,
+    Setup,
     choose,
     fit_record,
     nearly_best,
@@ -44,9 +45,9 @@ Exact = Callable[[Dataset, Budget], "Structure | None"]
 
 @dataclass(frozen=True)
 class Chosen:
-    """The chosen candidate, the strengths whose fits are averaged with their shares, and the record."""
+    """The chosen setup, the strengths whose fits are averaged with their shares, and the record."""
 
-    candidate: Candidate
+    setup: Setup
     strengths: tuple[tuple[Strengths, float], ...]
     record: AdditiveFit
 
@@ -56,6 +57,7 @@ def choose_model(
     *,
     exact: Exact | None,
     budget: Budget,
+    cuts: str | None = None,
     random_state: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> Chosen:
@@ -68,6 +70,9 @@ def choose_model(
     exact : callable
         Returns the exact structure of coarse training data within a budget, or None if it finds none in time. None
         leaves the exact structure out.
+
+    cuts : str, optional
+        How continuous columns are cut; by default what folds choose from `CUTS`.
 
     Raises
     ------
@@ -83,16 +88,16 @@ def choose_model(
     n_folds = min(n_folds, len(index))
     splits = repeated_folds(classes, n_folds, repeats, random_state)
 
-    def parts(cuts: str) -> list[Part]:
+    def parts(cuts: str) -> list[FoldRows]:
         return [
-            Part(*_encoded(source, cuts, index[train], index[held_out]), held_out)
+            FoldRows(*_encoded(source, cuts, index[train], index[held_out]), held_out)
             for train, held_out in splits
         ]
 
     folds = Folds(parts, exact, weights, repeats, budget, report)
-    several = isinstance(source, Table) and "continuous" in source.kinds.values()
-    first, *others = CUTS if several else ("",)
-    best, tried, complete = choose(folds, Candidate(first), others)
+    several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
+    first, *others = CUTS if several else (cuts or "",)
+    best, tried, complete = choose(folds, Setup(first), others)
     strengths = tuple(nearly_best(folds, best))
     record = fit_record(folds, best, tried, complete, n_folds, len(strengths))
     return Chosen(best.candidate, strengths, record)
@@ -103,18 +108,23 @@ def fitted(
 ) -> tuple[Structure, tuple[Cpt, ...]] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
-    The structure is over the coarse features; its interactions have tables of their own.
+    The structure is over the coarse features; its interactions have tables of their own. `OutOfTime` if the budget ends
+    before the fit with the best strengths; if it ends later, the other strengths do not count.
     """
     model = Additive(data, interactions_of(structure))
-    total: NDArray[np.float64] | None = None
-    start = None
-    for strengths, share in chosen.strengths:
-        penalty = chosen.candidate.with_strengths(strengths).penalty
-        start = model.fit(penalty, start, budget, TOLERANCE)
-        total = share * start if total is None else total + share * start
-    assert total is not None
+    weights: list[NDArray[np.float64]] = []
+    for strengths, _ in chosen.strengths:
+        penalty = chosen.setup.with_strengths(strengths).penalty
+        found = model.fit(penalty, weights[-1] if weights else None, budget, TOLERANCE)
+        if budget is not None and budget.over():
+            break
+        weights.append(found)
+    if not weights:
+        raise OutOfTime
+    shares = [share for _, share in chosen.strengths[: len(weights)]]
+    total = np.average(weights, axis=0, weights=shares)
     stopping = (lambda: False) if budget is None else budget.over
-    return tables_of(model, total, chosen.candidate.penalty.kappa, structure, stopping=stopping)
+    return tables_of(model, total, chosen.setup.penalty.kappa, structure, stopping=stopping)
 
 
 def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:
@@ -128,7 +138,7 @@ def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]
 
 def forest_of(data: Dataset, chosen: Chosen) -> Structure | None:
     """Return the structure of a chosen forest on training data with fine variables; None without interactions."""
-    return structure_of(data, chosen.candidate, None, Budget())
+    return structure_of(data, chosen.setup, None, Budget())
 
 
 def training_rows(source: Table | Dataset) -> NDArray[np.int64]:

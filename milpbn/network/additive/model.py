@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import nested
-from milpbn.network.additive.fitting import FLOOR, ROUNDS, TOLERANCE, Objective, Rows
-from milpbn.network.additive.terms import Strengths, Terms
+from milpbn.network.additive.fitting import FLOOR, ROUNDS, TOLERANCE, CellRows, Objective
+from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.util.budget import Budget
 
 
@@ -53,19 +53,19 @@ class Additive:
         self.mains = tuple(fine_of.get(i, i) for i in self.features)
         used = [i for i in self.mains if data.variables[i].n_states > 1]
         self.interactions = tuple(interactions)
-        self.terms = Terms(data.variables, [*((i,) for i in used), *self.interactions])
-        self.bayes = NaiveBayes(data, self.features)
-        self.rows = Rows(
+        self.terms = AdditiveTerms(data.variables, [*((i,) for i in used), *self.interactions])
+        self.bayes = BayesOffset(data, self.features)
+        self.rows = CellRows(
             self.terms.cells(data.codes),
             data.y.astype(np.int64),
             data.weights,
             self.bayes.left_out_scores(data),
         )
 
-    def held_out(self, data: Dataset) -> Rows:
+    def held_out(self, data: Dataset) -> CellRows:
         """Return other rows with the same variables."""
         cells = self.terms.cells(data.codes)
-        return Rows(cells, data.y.astype(np.int64), data.weights, self.bayes.scores(data))
+        return CellRows(cells, data.y.astype(np.int64), data.weights, self.bayes.scores(data))
 
     def fit(
         self,
@@ -87,7 +87,7 @@ class Additive:
         return weights
 
 
-class NaiveBayes:
+class BayesOffset:
     """The centred logarithms of naive Bayes' tables with Laplace's constant 1, for some features."""
 
     def __init__(self, data: Dataset, features: Sequence[int]) -> None:

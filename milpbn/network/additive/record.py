@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from milpbn.util.declared import Count, NotNegative, OneOf, read_as
+from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
 #: Where the interactions come from: there are none; the forest of the largest gains on residuals; the exact search.
@@ -78,7 +77,7 @@ class AdditiveFit:
     """
 
     trials: tuple[AdditiveTrial, ...]
-    chosen: Annotated[int, NotNegative]
+    chosen: Annotated[int, Within(0)]
     rows: Count
     folds: Count
     repeats: Count
@@ -92,7 +91,8 @@ class AdditiveFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        return {**json_safe(vars(self)), "trials": [json_safe(vars(trial)) for trial in self.trials]}
+        own = {key: value for key, value in vars(self).items() if key != "trials"}
+        return {"trials": [json_safe(vars(trial)) for trial in self.trials], **json_safe(own)}
 
     @classmethod
     def read(cls, f: Fields) -> AdditiveFit:
@@ -105,17 +105,10 @@ class AdditiveFit:
     def describe(self) -> list[str]:
         """Return sentences for the user: what was chosen, and what was compared."""
         one = self.choice
-        strengths: Sequence[float] = (
-            one.main_ridge,
-            one.main_smoothness,
-            one.pair_ridge,
-            one.pair_smoothness,
-        )
         lines = [
-            one.describe(),
-            "strengths of ridge and smoothness: main effects {:g} and {:g}, interactions {:g} and {:g}".format(
-                *strengths
-            ),
+            f"{one.describe()}; log-loss {one.log_loss:.4f} in {self.folds} folds",
+            f"ridge and smoothness of main effects {one.main_ridge:g} and {one.main_smoothness:g}, "
+            f"of interactions {one.pair_ridge:g} and {one.pair_smoothness:g}",
         ]
         for trial in self.trials:
             if trial is not one:

@@ -45,8 +45,8 @@ class Strengths:
         return astuple(self)
 
 
-class Terms:
-    """Terms over the variables of data, the intercept first: the term without variables.
+class AdditiveTerms:
+    """AdditiveTerms over the variables of data, the intercept first: the term without variables.
 
     Attributes
     ----------

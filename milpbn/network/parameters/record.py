@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from milpbn.errors import InputError
+from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.parameters.method import METHODS
 from milpbn.util.declared import NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
+#: The method of tables on finer cuts, which only the recipe ``accurate`` fits.
+ADDITIVE = "additive"
 #: What every output says beside parameters that are not those of the score.
 OWN_PARAMETERS = (
     "score, bound, gap and certificate are of the structure under the score's own (generative) parameters, "
     "not of the retrained classifier"
+)
+#: The same for tables on finer cuts.
+FINER_TABLES = (
+    "score, bound, gap and certificate are of the structure on the coarse cuts, under the score's own parameters; the "
+    "classifier's tables were fitted afterwards, those of continuous columns on finer cuts"
 )
 
 
@@ -25,7 +33,7 @@ class ParameterFit:
     Attributes
     ----------
     method : str
-        The name in `METHODS` that was asked for.
+        The name in `METHODS` that was asked for, or `ADDITIVE`.
     fitted : bool
         Whether the classifier has parameters that this method fitted. False under ``ml``, and where `note` says why
         the previous parameters are kept.
@@ -42,11 +50,13 @@ class ParameterFit:
         Arcs that the classifier's structure has to hold normalisers, and the structure of the search does not.
     seconds : float
         Wall-clock seconds of all this.
+    additive : AdditiveFit or None
+        How tables on finer cuts were chosen; None for other parameters.
     note : str
         A sentence for the user; empty if there is nothing to say.
     """
 
-    method: Annotated[str, OneOf(tuple(METHODS))] = "ml"
+    method: Annotated[str, OneOf((*METHODS, ADDITIVE))] = "ml"
     fitted: bool = False
     kappa: NotNegative | None = None
     strength: NotNegative | None = None
@@ -56,10 +66,19 @@ class ParameterFit:
     added_arcs: tuple[tuple[str, str], ...] = ()
     seconds: NotNegative = 0.0
     note: str = ""
+    additive: AdditiveFit | None = None
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("additive",)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        return {**json_safe(vars(self)), "added_arcs": [list(arc) for arc in self.added_arcs]}
+        own = {key: value for key, value in vars(self).items() if key != "additive"}
+        arcs = [list(arc) for arc in self.added_arcs]
+        return {
+            **json_safe(own),
+            "added_arcs": arcs,
+            **({} if self.additive is None else {"additive": self.additive.to_dict()}),
+        }
 
     @classmethod
     def read(cls, f: Fields) -> ParameterFit:
@@ -72,6 +91,8 @@ class ParameterFit:
         """
         arcs = tuple((row.text("0"), row.text("1")) for row in f.rows("added_arcs", 2))
         read = read_as(cls, f, "added_arcs", added_arcs=arcs)
+        if (read.additive is not None) != (read.method == ADDITIVE and read.fitted):
+            raise f.contradiction("it has tables on finer cuts without how they were chosen, or the converse")
         if read.method == "ml" and read != cls(seconds=read.seconds):
             raise f.contradiction(
                 "it describes a fit of other parameters than the generative ones that it names"
@@ -99,7 +120,9 @@ class ParameterFit:
         if self.method == "ml":
             return []
         lines = []
-        if self.fitted:
+        if self.additive is not None:
+            lines += self.additive.describe()
+        elif self.fitted:
             losses = ""
             if self.held_out_log_loss is not None and self.generative_log_loss is not None:
                 losses = (
@@ -120,7 +143,7 @@ class ParameterFit:
             arcs = ", ".join(f"{parent} -> {child}" for parent, child in self.added_arcs)
             lines.append(f"the classifier's structure also has {arcs}, to hold normalisers")
         if self.fitted:
-            lines.append(OWN_PARAMETERS)
+            lines.append(OWN_PARAMETERS if self.additive is None else FINER_TABLES)
         return lines
 
 

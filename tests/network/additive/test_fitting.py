@@ -11,11 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
-from milpbn.network.additive.fitting import Objective, Rows, row_losses
+from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import forest_structure, residual_forest
-from milpbn.network.additive.model import Additive, NaiveBayes, Penalty
+from milpbn.network.additive.model import Additive, BayesOffset, Penalty
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
-from milpbn.network.additive.terms import Strengths, Terms
+from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
@@ -85,7 +85,7 @@ def test_the_penalty_is_the_formula() -> None:
         return Variable(f"{n}{cuts}{missing}", states, own, missing_state=missing)
 
     variables = [of(5, True), of(3, False), of(4, True, True)]
-    terms = Terms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
+    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
     strengths = Strengths(0.4, 0.8, 1.6, 3.2)
     rng = np.random.default_rng(0)
     w = rng.normal(size=(terms.n_cells, 1))
@@ -105,9 +105,9 @@ def test_the_penalty_is_the_formula() -> None:
 
 def test_naive_bayes_leaves_each_training_row_out() -> None:
     data = data_of(table_of(3, 3, n=40))[0]
-    found = NaiveBayes(data, range(data.n_features)).left_out_scores(data)
+    found = BayesOffset(data, range(data.n_features)).left_out_scores(data)
     for m in range(0, 40, 7):
-        others = NaiveBayes(data.take(np.delete(np.arange(40), m)), range(data.n_features))
+        others = BayesOffset(data.take(np.delete(np.arange(40), m)), range(data.n_features))
         own = others.scores(data.take([m]))[0]
         # Only the counts of the row's own class lack it; those of the others do not have it.
         np.testing.assert_allclose(found[m] - found[m].mean(), own - own.mean(), atol=1e-12)
@@ -170,7 +170,7 @@ def test_weights_of_terms_that_are_not_needed_shrink_in_groups() -> None:
 
 
 def test_values_without_a_state_add_nothing() -> None:
-    rows = Rows(np.array([[0, 2]], dtype=np.int32), np.array([1]), np.ones(1), np.zeros((1, 2)))
+    rows = CellRows(np.array([[0, 2]], dtype=np.int32), np.array([1]), np.ones(1), np.zeros((1, 2)))
     scores = rows.scores(np.array([[0.6], [5.0]]), 0.0)
     np.testing.assert_allclose(scores, [[-0.3, 0.3]])
     assert row_losses(scores, rows.classes)[0] == pytest.approx(np.log1p(np.exp(-0.6)))

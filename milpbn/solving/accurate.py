@@ -1,0 +1,285 @@
+"""The recipe ``accurate``: a structure with a bound on coarse cuts, and tables on finer cuts that folds choose.
+
+First folds of the training rows choose cuts, where the interactions come from, and penalties
+(`milpbn.network.additive.learning`). Then a search over structures on the chosen coarse cuts bounds the score of every
+structure. Last the tables of the chosen structure are fitted on finer cuts. If it is not the search's own structure,
+but the forest of the largest gains on residuals, the result has the forest's score beside the search's bound.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+from milpbn.claims.reasons import Reason
+from milpbn.claims.result import NotSavedError, Result
+from milpbn.data import Dataset, Table, read_table
+from milpbn.data.dataset import require_class
+from milpbn.errors import InputError, MilpbnError
+from milpbn.network.additive.choice import OutOfTime
+from milpbn.network.additive.learning import Chosen, choose_model, fitted, forest_of, training_data
+from milpbn.network.cpt import Cpt
+from milpbn.network.parameters.record import ADDITIVE, ParameterFit
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.gate import objection
+from milpbn.problem.rescore import rescored, standard_error
+from milpbn.problem.scores.options import PAPER
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import maximise
+from milpbn.solving.options import Options
+from milpbn.solving.progress import wants_progress
+from milpbn.solving.question import Question
+from milpbn.solving.report import fit_classifier
+from milpbn.util import interrupts, stages
+from milpbn.util.budget import Budget, Limit
+from milpbn.util.memory import limited
+from milpbn.util.threads import library_threads
+
+#: Seconds of everything without a time limit, and those below `SMALL_ROWS` rows of fewer than `SMALL_FEATURES`.
+SECONDS, SMALL_SECONDS = 600.0, 120.0
+SMALL_ROWS, SMALL_FEATURES = 2000, 30
+#: Share of the time for the choice, and of the rest for the search; what is left is for the fit to all rows.
+CHOICE_SHARE, SEARCH_SHARE = 0.6, 0.5
+#: Seconds of an exact search in a fold, at most, and as a share of what the choice has left.
+FOLD_SECONDS, FOLD_SHARE = 6.0, 0.05
+#: Seconds of the search if the user has stopped the choice.
+INTERRUPTED_SECONDS = 0.5
+
+
+def score_of_recipe(score: Score, given: set[str]) -> Score:
+    """Return the score with the recipe's options where the user has given none."""
+    own: dict[str, Any] = {"parent_sets": PAPER}
+    if not {"name", "p", "gamma"} & given:  # another score has other options
+        own |= {"name": "cll", "gamma": None, "p": None, "leave_one_out": True, "max_parents": 2}
+    return replace(
+        score, **{key: value for key, value in own.items() if key not in given}, class_parents=False
+    )
+
+
+def maximise_accurate(
+    question: Question, options: Options, *, cuts: str | None = None, started: float | None = None
+) -> Result:
+    """Return the structure on coarse cuts with its bound, and as its classifier the network with finer tables.
+
+    Parameters
+    ----------
+    question : Question
+        With the score of the search (`score_of_recipe`). Of a table, continuous columns get finer cuts as well.
+    options : Options
+        How to search; the time limit is that of everything.
+    cuts : str, optional
+        How the columns are cut, as in ``--discretise``; by default folds choose.
+    started : float, optional
+        `time.monotonic` value from which the time limit counts.
+
+    Raises
+    ------
+    InputError
+        If an option does not go with the recipe, or the data have no class.
+    NotSavedError
+        If a file could not be written; its attribute ``result`` is the result.
+    """
+    return _Recipe(question, options, cuts, started).result()
+
+
+@dataclass(frozen=True)
+class _Refused:
+    """Why the coarse network keeps the parameters of its score: a clause."""
+
+    why: str
+
+
+class _Recipe:
+    """One run of the recipe."""
+
+    def __init__(self, question: Question, options: Options, cuts: str | None, started: float | None) -> None:
+        for name, value in (("checkpoint", options.checkpoint), ("parameters", options.parameters)):
+            if value is not None:
+                raise InputError(
+                    f"The recipe accurate fits tables of its own after a choice by folds; leave out --{name} ({name}), "
+                    "or take --recipe readable."
+                )
+        source = question.data
+        if not isinstance(source, Dataset | Table):
+            source = read_table(source, missing="state")
+        require_class(source, "The recipe accurate")
+        rows = source.n_samples if isinstance(source, Dataset) else len(source.train_indices)
+        features = source.n_features if isinstance(source, Dataset) else len(source.features)
+        if isinstance(source, Table) and question.score.needs_units:
+            source = source.in_units()
+        seconds = options.time_limit
+        if seconds is None:
+            seconds = SMALL_SECONDS if rows < SMALL_ROWS and features < SMALL_FEATURES else SECONDS
+        self.source, self.cuts = source, cuts
+        self.question, self.options = question, options
+        self.constraints = question.constraints or Constraints()
+        self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
+
+    def result(self) -> Result:
+        """Choose, search, fit, and save."""
+        shows = wants_progress(self.options.verbose)
+        with stages.shown(self.budget.began, wanted=shows):
+            stages.enter("choice of cuts and penalties by folds")
+            chosen, interrupted = self._choose()
+            before = time.monotonic() - self.budget.began
+            coarse, fine = training_data(self.source, self._cuts(chosen))
+            forest = None
+            if isinstance(chosen, Chosen) and chosen.setup.structure != "exact":
+                forest = forest_of(fine, chosen) or Structure.naive_bayes(coarse.names)
+                if objection(forest, self.question.score, self.constraints):
+                    forest = None
+            found, failures = self._search(coarse, forest, interrupted)
+            if found.structure is None:
+                return found
+            result = found if forest is None else self._of_forest(found, coarse, forest)
+            stages.enter("fit of the tables on finer cuts")
+            result = self._with_tables(result, chosen, coarse, fine, before)
+            if result.structure != found.structure and result.parameters is not None:
+                note = (
+                    "held-out rows prefer this structure to the one of the highest score that the search found, "
+                    f"{found.objective:.6f}"
+                )
+                result = replace(result, parameters=replace(result.parameters, note=note))
+        if self.options.output is not None:
+            try:
+                result.save(self.options.output)
+            except InputError as error:
+                failures.append(str(error))
+        if failures:
+            raise NotSavedError(failures[0], result)
+        return result
+
+    def _choose(self) -> tuple[Chosen | _Refused, bool]:
+        """Return what folds choose, or why they do not, and whether the user has stopped it."""
+        part = self.budget.share(CHOICE_SHARE)
+        with interrupts.deferred(), limited(self.options.memory_limit), library_threads(1):
+            try:
+                chosen: Chosen | _Refused = choose_model(
+                    self.source,
+                    exact=self._exact,
+                    budget=part,
+                    cuts=self.cuts,
+                    random_state=self.options.random_state,
+                    report=stages.tell,
+                )
+            except OutOfTime:
+                chosen = _Refused("The time did not suffice for the folds that choose the tables")
+            except MemoryError:
+                chosen = _Refused("The memory did not suffice for the folds that choose the tables")
+            stopped = part.stop() is Limit.USER
+        return chosen, stopped
+
+    def _cuts(self, chosen: Chosen | _Refused) -> str:
+        return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
+
+    def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
+        """Return the best structure that a short search finds on the training rows of a fold."""
+        seconds = min(FOLD_SECONDS, FOLD_SHARE * budget.left())
+        quiet = replace(
+            self.options,
+            time_limit=seconds,
+            verbose=False,
+            start=None,
+            **dict.fromkeys(("output", "certificate", "trace", "log", "on_change")),
+        )
+        try:
+            return maximise(replace(self.question, data=data), quiet).structure
+        except MilpbnError:
+            return None
+
+    def _search(
+        self, coarse: Dataset, forest: Structure | None, interrupted: bool
+    ) -> tuple[Result, list[str]]:
+        """Return the result of the search on the coarse cuts, and sentences about files that were not written."""
+        began = self.budget.began
+        limit = time.monotonic() - began + SEARCH_SHARE * max(0.0, self.budget.left())
+        if interrupted:
+            began, limit = time.monotonic(), INTERRUPTED_SECONDS
+        start = self.options.start or forest
+        options = replace(self.options, time_limit=limit, start=start)
+        try:
+            return maximise(replace(self.question, data=coarse), options, started=began), []
+        except NotSavedError as error:
+            return error.result, [str(error)]
+
+    def _of_forest(self, found: Result, coarse: Dataset, forest: Structure) -> Result:
+        """Return the result with the forest in the place of the search's structure, under the search's bound."""
+        if forest == found.structure:
+            return found
+        objective, error = rescored(coarse.merged, forest, found.score, found.constraints)
+        proved = found.proves(objective, found.bound, error)
+        last = found.trace[-1][0] if found.trace else found.seconds.total
+        return replace(
+            found,
+            structure=forest,
+            objective=objective,
+            standard_error=standard_error(coarse, forest, found.score),
+            reason=Reason.OPTIMAL if proved else Reason.FEASIBLE,
+            limit=None if proved else found.limit,
+            trace=((last, objective, found.bound),),
+            alternatives=None,
+        )
+
+    def _with_tables(
+        self, result: Result, chosen: Chosen | _Refused, coarse: Dataset, fine: Dataset, before: float
+    ) -> Result:
+        """Return the result with the classifier that has the chosen tables, or the score's own with the reason."""
+        began = time.monotonic()
+        classifier = fit_classifier(coarse, result)
+        assert classifier is not None
+        assert result.structure is not None
+        made: tuple[Structure, tuple[Cpt, ...]] | str
+        if isinstance(chosen, _Refused):
+            made = chosen.why
+        elif clause := self._objection(result.structure):
+            made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
+        else:
+            made = self._fitted(chosen, fine, result.structure)
+        if isinstance(made, str):
+            record = ParameterFit(method=ADDITIVE, note=f"{made}; the generative parameters are kept.")
+        else:
+            assert isinstance(chosen, Chosen)
+            names = {*coarse.names}
+            arcs = ((made[0].names[j], made[0].names[i]) for j, i in made[0].arcs)
+            known = {(p, c) for c, own in result.structure.to_mapping().items() for p in own}
+            added = tuple(arc for arc in arcs if {*arc} <= names and arc not in known)
+            record = ParameterFit(
+                method=ADDITIVE,
+                fitted=True,
+                kappa=chosen.setup.penalty.kappa,
+                added_arcs=added,
+                additive=chosen.record,
+            )
+            classifier = replace(classifier, variables=fine.variables, structure=made[0], cpts=made[1])
+        seconds = before + time.monotonic() - began
+        record = replace(record, seconds=seconds)
+        provenance = {**classifier.provenance, "parameters": record.to_dict()}
+        s = result.seconds
+        return replace(
+            result,
+            classifier=replace(classifier, provenance=provenance),
+            parameters=record,
+            seconds=replace(s, total=s.total + time.monotonic() - began, parameters=time.monotonic() - began),
+        )
+
+    def _fitted(
+        self, chosen: Chosen, fine: Dataset, structure: Structure
+    ) -> tuple[Structure, tuple[Cpt, ...]] | str:
+        """Return the network with its tables, or why there are none, as a clause."""
+        with library_threads(1):
+            try:
+                return fitted(chosen, fine, structure, self.budget)
+            except OutOfTime:
+                return "The time did not suffice for the fit of the tables"
+            except MemoryError:
+                return "The memory did not suffice for the fit of the tables"
+
+    def _objection(self, structure: Structure) -> str | None:
+        """Return how the structure breaks a constraint with the class as a parent of every feature; else None."""
+        target = len(structure.names) - 1
+        parents = (*({*own, target} for own in structure.parents[:-1]), ())
+        whole = Structure(structure.names, tuple(tuple(own) for own in parents))
+        free = replace(self.question.score, max_parents=len(structure.names))
+        return objection(whole, free, self.constraints, any_class_free=True)

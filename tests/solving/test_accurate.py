@@ -1,0 +1,162 @@
+"""The recipe accurate: what it chooses and claims, on tables and datasets, with limits, constraints and refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import milpbn
+from milpbn.claims.result import Result
+from milpbn.errors import InputError
+from milpbn.estimators.max_margin import MaxMarginBNClassifier
+from milpbn.network.additive import choice, learning
+from milpbn.network.additive.record import AdditiveFit
+from milpbn.network.formats.classifier_files import load_classifier, save_classifier
+from milpbn.network.parameters.record import FINER_TABLES, ParameterFit, recorded
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.rescore import rescore
+from milpbn.solving.selection import solve_selected
+from milpbn.util.jsonable import Fields
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few folds and candidates, so that a run takes seconds."""
+    monkeypatch.setattr(learning, "PLANS", ((learning.MOST_ROWS, 2, 1),))
+    monkeypatch.setattr(learning, "CUTS", ("boosted:8", "quantile:8"))
+    monkeypatch.setattr(choice, "PASSES", 1)
+
+
+def frame_of(n: int, seed: int = 0) -> pd.DataFrame:
+    """Two columns whose product decides the class, one with a curve, and one nominal with a missing value."""
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.normal(size=(3, n))
+    word = rng.choice(["u", "v", None], n, p=[0.5, 0.45, 0.05])
+    score = 2 * np.sign(a * b) + 2 * np.sin(2 * c) + rng.normal(size=n)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "word": word, "kind": np.where(score > 0, "yes", "no")})
+
+
+def run(data: Any, **options: Any) -> Result:
+    return solve_selected(data, recipe="accurate", threads=1, verbose=False, **{"time_limit": 60, **options})
+
+
+def test_it_finds_curves_and_interactions_and_says_what_it_claims(tmp_path: Path) -> None:
+    train, test = frame_of(400), frame_of(400, 1)
+    out = tmp_path / "r.json"
+    result = run(train, output=out)
+    classifier, record = result.classifier, result.parameters
+    assert record is not None
+    assert record.additive is not None
+    assert record.describe()[-1] == FINER_TABLES
+    # The structure is over the columns, its score and bound on the coarse cuts that were chosen.
+    assert result.structure is not None
+    assert result.structure.names == ("a", "b", "c", "word", "kind")
+    assert {"a", "b"} & {result.structure.names[j] for own in result.structure.parents[:2] for j in own}
+    table = milpbn.read_table(train, missing="state", discretise=result.data.discretisation).in_units()
+    coarse = table.dataset()
+    assert coarse.sha256 == result.data.sha256
+    assert result.objective == pytest.approx(rescore(coarse, result.structure, result.score))
+    assert result.bound is not None
+    assert result.bound >= result.objective
+    # The tables are on finer cuts.
+    fine = [v for v in classifier.variables if v.column is not None]
+    assert [v.column for v in fine] == ["a", "b", "c"]
+    assert min(v.n_states for v in fine) > 40
+    accuracy = np.mean(classifier.predict(test) == test["kind"])
+    assert accuracy > 0.8  # without the interaction it is .7
+    # A table without a column is predicted, too.
+    with pytest.warns(milpbn.DataWarning, match="absent"):
+        assert np.isfinite(classifier.predict_log_posterior(test.drop(columns="a"))).all()
+    save_classifier(classifier, tmp_path / "c.json")
+    again = Result.load(out, classifier=tmp_path / "c.json")
+    assert again == replace(result, classifier=again.classifier)
+    assert recorded(load_classifier(tmp_path / "c.json").provenance) == record
+    assert ParameterFit.read(Fields(record.to_dict(), "x")) == record
+
+
+def test_two_runs_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "CUTS", ("boosted:8",))
+    frame = frame_of(150)[["a", "c", "kind"]]
+    one, other = (run(frame, time_limit=None) for _ in range(2))
+    assert one.structure == other.structure
+    assert one.objective == other.objective
+    np.testing.assert_array_equal(one.classifier.predict_proba(frame), other.classifier.predict_proba(frame))
+
+
+def test_rows_that_are_coded_already_keep_their_cuts() -> None:
+    data = milpbn.read_table(frame_of(200).dropna(), discretise="quantile:4").dataset()
+    result = run(data)
+    assert result.classifier.variables == data.variables
+    assert result.parameters is not None
+    assert result.parameters.additive is not None
+    assert {trial.cuts for trial in result.parameters.additive.trials} == {""}
+
+
+def test_given_cuts_and_scores_are_kept() -> None:
+    X = frame_of(150).dropna()
+    y = X.pop("kind")
+    model = MaxMarginBNClassifier(recipe="accurate", discretise="quantile:5", time_limit=40, n_jobs=1)
+    model.fit(X, y)
+    assert model.result_.data.discretisation == "quantile:5"
+    assert model.result_.score.name == "cll"
+    assert model.predict_proba(X).shape == (len(X), 2)
+    kept = run(pd.concat([X, y], axis=1), score=milpbn.Score(p=0.9))
+    assert kept.score.name == "sm"
+
+
+def test_constraints_hold_for_the_tables_or_are_named() -> None:
+    frame = frame_of(200).dropna()
+    forbidden = run(frame, constraints=Constraints(forbidden=[("a", "b"), ("b", "a")]))
+    names = forbidden.classifier.structure.names
+    arcs = {(names[j], names[i]) for j, i in forbidden.classifier.structure.arcs}
+    assert not {("a", "b"), ("b", "a")} & arcs
+    alone = run(frame, constraints=Constraints(forbidden=[("kind", "c")]))
+    assert alone.parameters is not None
+    assert not alone.parameters.fitted
+    assert "the forbidden arc 'kind' -> 'c'" in alone.parameters.note.replace("kind -> c", "'kind' -> 'c'")
+    assert alone.classifier.structure == alone.structure
+
+
+def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:
+    hurried = run(frame_of(300), time_limit=3)
+    assert hurried.structure is not None
+    assert hurried.parameters is not None
+    assert hurried.seconds.total < 8
+    stopped = run(frame_of(300), interrupted=lambda: True)
+    assert stopped.parameters is not None
+    assert not stopped.parameters.fitted
+    assert "generative parameters are kept" in stopped.parameters.note
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"average": 3}, "leave out --average"),
+        ({"by": "accuracy"}, "leave out --select-by"),
+        ({"parameters": "hybrid"}, "leave out --parameters"),
+        ({"grid": "p=.9"}, "a grid of its own"),
+    ],
+)
+def test_options_of_grids_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        run(frame_of(30), **options)
+
+
+def test_a_record_that_contradicts_itself_is_refused() -> None:
+    trial = choice.AdditiveTrial(
+        cuts="mdl", structure="none", main_ridge=1.0, main_smoothness=1.0, pair_ridge=1.0, pair_smoothness=1.0,
+        kappa=0.5, grouped=True, log_loss=0.3, difference=0.0, standard_error=0.0,
+    )  # fmt: skip
+    fit = AdditiveFit(trials=(trial,), chosen=1, rows=9, folds=2, repeats=1, complete=True)
+    with pytest.raises(InputError, match="no trial with the number"):
+        AdditiveFit.read(Fields(fit.to_dict(), "It"))
+    said = replace(fit, chosen=0).describe()
+    assert said[0] == "cuts mdl, no interactions, kappa 0.5, penalties by term; log-loss 0.3000 in 2 folds"
+    record = ParameterFit(method="additive", fitted=True, kappa=0.5)
+    with pytest.raises(InputError, match="without how they were chosen"):
+        ParameterFit.read(Fields(record.to_dict(), "It"))
