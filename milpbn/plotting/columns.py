@@ -120,7 +120,7 @@ def _grid(
     Rows and columns are a name and states each; the values have the shape (rows, columns).
     """
     row_cuts, column_cuts = cuts_between(rows[1]), cuts_between(columns[1])
-    places = _places(rows[1], row_cuts, _CELL[1])
+    places = _places(rows[1], row_cuts, _CELL[1], most=max(150.0, _WIDTH - 40.0 - 66.0 * values.shape[1]))
     first = 26.0 + max((text_width(text, SMALL) for text, _, _ in places), default=0.0)
     wide = max(_CELL[0], min(90.0, (_WIDTH - first - 14.0) / values.shape[1]))
     scene = Scene(first + wide * values.shape[1] + 14.0, 0.0, description=title)
@@ -146,7 +146,7 @@ def _grid(
 
 
 def _places(
-    states: Sequence[str], cuts: Sequence[float] | None, size: float, most: float = 150.0
+    states: Sequence[str], cuts: Sequence[float] | None, size: float, most: float
 ) -> list[tuple[str, float, str]]:
     """Return the texts of an axis, where they are, and what is shown under the pointer."""
     if cuts is None:
