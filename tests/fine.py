@@ -9,7 +9,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.data.variables import interval_labels
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
-from milpbn.network.parameters.normalised import normalised
+from milpbn.network.parameters.normalised import completed, normalised
 from milpbn.network.structure import Structure
 
 #: Log-weight of a fine interval outside the coarse one.
@@ -17,17 +17,25 @@ OUTSIDE = -40.0
 
 
 def fine_classifier(
-    seed: int, n_columns: int = 4, n_classes: int = 3, coarse: int = 3, fine: int = 9, missing: bool = False
+    seed: int,
+    n_columns: int = 4,
+    n_classes: int = 3,
+    coarse: int = 3,
+    fine: int = 9,
+    missing: bool = False,
+    most_parents: int = 1,
 ) -> Classifier:
     """Return a classifier of `n_columns` features: the second is nominal, the others have two variables each.
 
-    The coarse intervals and the nominal feature are a random forest given the class. With `missing`, missing values
-    of the first column have a state.
+    The coarse intervals and the nominal feature are a random forest given the class, or have up to `most_parents`
+    parents each. With `missing`, missing values of the first column have a state.
     """
     rng = np.random.default_rng(seed)
     features, parents = [], []
     for k in range(n_columns):
         above = (int(rng.integers(k)),) if k and rng.random() < 0.8 else ()
+        if most_parents > 1:
+            above = tuple(sorted(rng.permutation(k)[:most_parents].tolist()))
         parents.append(above)
         if k == 1:
             features.append(Variable("colour", ("red", "green", "blue")))
@@ -54,6 +62,8 @@ def fine_classifier(
             given.append((i - 1, target))
     variables = (*features, Variable("kind", tuple(f"k{c}" for c in range(n_classes))))
     structure = Structure(tuple(v.name for v in variables), (*map(tuple, given), ()))
+    structure, _, reason = completed(structure, [v.n_states for v in variables])
+    assert reason is None
     weights = []
     for i, above in enumerate(structure.parents):
         table = rng.normal(size=[variables[j].n_states for j in (*above, i)])

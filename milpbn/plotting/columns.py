@@ -1,4 +1,4 @@
-"""Pictures of what columns say: curves over intervals, and maps of pairs of columns."""
+"""Pictures of what columns say: curves over intervals, and maps of what two columns say together."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from milpbn.network.explanation import FamilyTable
 from milpbn.network.explanation.wording import cuts_between
 from milpbn.util.printing import printable
 
-#: Most classes that a picture shows, those of which a column says most.
-_CLASSES = 4
+#: Most classes that a picture shows, those of which a column says most, and most joint states of three columns.
+_CLASSES, _ROWS = 4, 30
 #: Size of a picture and of a cell, in pixels, and most cuts that an axis names.
 _WIDTH, _HEIGHT, _CELL, _NAMED = 480.0, 300.0, (44.0, 24.0), 8
 #: Log-odds of which a cell has a pale and a full colour, in nats.
@@ -23,35 +23,37 @@ _PALE, _FULL = 0.1, 1.0
 
 
 def draw_column(table: FamilyTable, target: str) -> Scene:
-    """Draw a curve or a map: log-odds of two classes, or log-probabilities of classes beside their mean, in nats."""
+    """Draw a curve or an interaction, with log-odds of two classes, or log-probabilities beside their mean, in nats.
+
+    An interaction of two columns is a map; of one of more columns, the joint states are drawn that say most.
+    """
     values = {printable(name): each for name, each in _by_class(table)}
     two = len(table.classes) == 2
-    named = (
-        printable(table.classes[1]) + f" against {printable(table.classes[0])}" if two else printable(target)
-    )
+    classes = printable(target) if not two else f"{next(iter(values))} against {printable(table.classes[0])}"
     if len(values) < len(table.classes) > 2:
-        named += f" ({len(values)} of {len(table.classes)} classes)"
+        classes += f" ({len(values)} of {len(table.classes)} classes)"
+    name = printable(table.variable)
     cuts = cuts_between(table.states)
+    unit = "log-odds (nats)" if two else "log-probabilities beside their mean (nats)"
     if table.form == "curve" and cuts is not None and len(cuts) > 1:
-        unit = "log-odds (nats)" if two else "log-probabilities beside their mean (nats)"
-        return _curve(printable(table.variable), named, unit, cuts, len(table.states), values)
+        return _curve(name, classes, unit, cuts, len(table.states), values)
+    columns = ("", [classes] if two else list(values))
+    cells = np.stack(list(values.values()), axis=-1).reshape(-1, len(values))
     if table.form == "curve":
-        columns = list(values) if not two else [named]
-        title = (
-            f"{printable(table.variable)}: log-odds of {named}"
-            if two
-            else f"{printable(table.variable)}: {named}"
-        )
-        return _grid(title, ("", table.states), ("", columns), np.stack(list(values.values()), axis=-1))
-    title = f"{printable(table.variable)} and {printable(table.parents[0])} together"
+        return _grid(f"{name}: {classes}", unit, ("", table.states), columns, cells)
+    title = f"{' and '.join(map(printable, (*table.parents, table.variable)))} together"
+    if len(table.parents) > 1:
+        names = [", ".join(state for _, state in conditions) for conditions, _ in table.cells()]
+        kept = sorted(np.argsort(-np.ptp(table.evidence, axis=-1).ravel(), kind="stable")[:_ROWS].tolist())
+        return _grid(f"{title}: {classes}", unit, ("", [names[k] for k in kept]), columns, cells[kept])
     # Long names are at the left.
     axes = [(table.parents[0], table.parent_states[0]), (table.variable, table.states)]
     turned = cuts is None and cuts_between(axes[0][1]) is not None
+    rows, beside = axes[::-1] if turned else axes
     panels = []
-    for name, each in values.items():
-        rows, columns = axes[::-1] if turned else axes
-        of_class = f"log-odds of {named}" if two else name
-        panels.append(_grid(f"{title}: {of_class}", rows, columns, each.T if turned else each))
+    for of_class, each in values.items():
+        said = f"{title}: {classes if two else of_class}"
+        panels.append(_grid(said, unit, rows, beside, each.T if turned else each))
     return stacked(panels)
 
 
@@ -108,6 +110,7 @@ def _curve(
 
 def _grid(
     title: str,
+    unit: str,
     rows: tuple[str, Sequence[str]],
     columns: tuple[str, Sequence[str]],
     values: NDArray[np.float64],
@@ -117,7 +120,7 @@ def _grid(
     Rows and columns are a name and states each; the values have the shape (rows, columns).
     """
     row_cuts, column_cuts = cuts_between(rows[1]), cuts_between(columns[1])
-    places = _places(rows[1], row_cuts, _CELL[1])
+    places = _places(rows[1], row_cuts, _CELL[1], most=max(150.0, _WIDTH - 40.0 - 66.0 * values.shape[1]))
     first = 26.0 + max((text_width(text, SMALL) for text, _, _ in places), default=0.0)
     wide = max(_CELL[0], min(90.0, (_WIDTH - first - 14.0) / values.shape[1]))
     scene = Scene(first + wide * values.shape[1] + 14.0, 0.0, description=title)
@@ -127,10 +130,10 @@ def _grid(
         scene.add(Label(14.0, top + 12.0, line, TITLE, bold=True))
         top += 20.0
     if rows[0]:
-        said = f"rows: {printable(rows[0])}, columns: {printable(columns[0])}"
-        for line in wrapped(said, scene.width - 28.0, SMALL):
-            scene.add(Label(14.0, top + 11.0, line, SMALL, colour="muted"))
-            top += 16.0
+        unit += f"; rows: {printable(rows[0])}, columns: {printable(columns[0])}"
+    for line in wrapped(unit, scene.width - 28.0, SMALL):
+        scene.add(Label(14.0, top + 11.0, line, SMALL, colour="muted"))
+        top += 16.0
     top += 20.0
     for (k, j), value in np.ndenumerate(values):
         scene.add(*_cell(first + wide * j, top + _CELL[1] * k, wide, float(value)))
@@ -143,7 +146,7 @@ def _grid(
 
 
 def _places(
-    states: Sequence[str], cuts: Sequence[float] | None, size: float, most: float = 150.0
+    states: Sequence[str], cuts: Sequence[float] | None, size: float, most: float
 ) -> list[tuple[str, float, str]]:
     """Return the texts of an axis, where they are, and what is shown under the pointer."""
     if cuts is None:

@@ -148,7 +148,7 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
 def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
     """Draw a family's table: for every cell the probability under each class, darker where it speaks for the class.
 
-    A curve or a map of columns is drawn by `milpbn.plotting.columns.draw_column`.
+    A curve or an interaction of columns is drawn by `milpbn.plotting.columns.draw_column`.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ _PAGE = 1032.0
 
 #: What is said of networks with two variables of one column.
 _COLUMNS = (
-    "What a column says by itself is a curve over its intervals; what two columns say only together is a map, whose "
+    "What a column says by itself is a curve over its intervals. What two columns say only together is a map, whose "
     "rows and columns have the mean 0. "
 )
 
@@ -207,14 +207,16 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         parts.append(
             "<p>The log-odds of two classes are an exact sum: the base rate of the classes, a term for every feature "
             "that has the class as parent, and one for the parents of the class. "
-            f"{_COLUMNS if any(table.form == 'map' for table in found.tables) else ''}The bars are the mean sizes of "
-            f"these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
+            f"{_COLUMNS if any(table.form != 'family' for table in found.tables) else ''}The bars are the mean sizes "
+            f"of these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
         parts.append(note(f"No prediction depends on {few}."))
     order = [
-        (each.variable, each.given) for each in found.importances or () if each.part in ("feature", "pair")
+        (each.variable, each.given)
+        for each in found.importances or ()
+        if each.part in ("feature", "interaction")
     ]
     tables = sorted(
         found.tables,
@@ -290,7 +292,8 @@ def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, wh
         parts.append(folded(f"Thresholds of P({positive}), learnt on these {which} rows", table))
     with suppress(InputError):  # rows of one class only have no curves
         drawn = [
-            _figure(draw_curve(kind, rows, figures.classes, positive=positive, width=_CHART)) for kind in CURVES
+            _figure(draw_curve(kind, rows, figures.classes, positive=positive, width=_CHART))
+            for kind in CURVES
         ]
         parts.append(folded(f"ROC, precision and recall, gain, calibration ({which} rows)", "".join(drawn)))
     return "".join(parts)

@@ -49,7 +49,7 @@ def test_classes_have_lines_of_their_own():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_map_has_the_numbers_of_its_cells(n_classes):
     classifier = fine_classifier(0, n_classes=n_classes, coarse=8, fine=64, missing=True)
-    for table in tables(classifier, "map"):
+    for table in tables(classifier, "interaction"):
         scene = draw_table(table, "kind")
         shape = table.log_probabilities.shape
         cells = [box for box in of_kind(scene, Box) if box.edge == "grid"]
@@ -64,6 +64,18 @@ def test_a_map_has_the_numbers_of_its_cells(n_classes):
         assert scene.width <= 520
         labels = of_kind(scene, Label)
         assert all(rectangle(label)[0] >= 0 and rectangle(label)[2] <= scene.width for label in labels)
+
+
+def test_of_three_columns_the_strongest_states_are_drawn():
+    classifier = fine_classifier(3, coarse=5, fine=12, most_parents=2)
+    table = next(t for t in tables(classifier, "interaction") if len(t.parents) == 2)
+    scene = draw_table(table, "kind")
+    drawn = {text for text in texts(scene) if text[0] in "+-" and text[-3] == "."}
+    strongest = max(
+        np.abs(table.log_probabilities - table.log_probabilities.mean(axis=-1, keepdims=True)).ravel()
+    )
+    assert max(abs(float(text)) for text in drawn) == pytest.approx(strongest, abs=0.006)
+    assert len([box for box in of_kind(scene, Box) if box.edge == "grid"]) == 30 * 3
 
 
 def test_a_curve_of_few_or_no_cuts_is_a_table():

@@ -130,12 +130,12 @@ def test_a_page_draws_curves_and_maps(toy):
     classifier = fine_classifier(0, coarse=8, fine=64)
     rows = classifier.encode(raw_rows(classifier, 80, 1))
     text = report_page(toy[0], classifier=classifier, train=rows)
-    pairs = [t for t in classifier.explain_global().tables if t.form == "map"]
+    pairs = [t for t in classifier.explain_global().tables if t.form == "interaction"]
     assert pairs
     for table in pairs:
-        assert f"{table.variable} and {table.parents[0]} together" in text
+        assert f"{table.parents[0]} and {table.variable} together" in text
     assert "x0 (64 intervals, drawn equally wide)" in text
-    assert "what two columns say only together is a map" in text
+    assert "What two columns say only together is a map" in text
     assert "(fine)" not in text
     assert 'class="fit wide"' not in text
 

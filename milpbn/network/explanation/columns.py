@@ -1,18 +1,20 @@
-r"""Networks that read a raw column by two variables: what a column, and a pair of columns, says of the class.
+r"""Networks that read a raw column by two variables: what a column, and columns together, say of the class.
 
-The families of one column, such as coarse and fine intervals, are added up: a curve over the fine ones. A family with
-one parent from another column has a table of pairs, :math:`T_c(a, b) = \log P(a | b, c)`. It is taken apart into
+The families of one column, such as coarse and fine intervals, are added up: a curve over the fine ones. The table of a
+family with parents in other columns, :math:`T_c(a, b, ...) = \log P(a | b, ..., c)`, is a sum of effects,
 
-.. math:: T_c(a, b) = M_c(a, b) + \bar T_c(a, \cdot) + (\bar T_c(\cdot, b) - \bar T_c(\cdot, \cdot)),
+.. math:: T_c(a, b) = \bar T_c + A_c(a) + B_c(b) + M_c(a, b)
 
-where bars are means over all states. The second term belongs to the curve of a's column, the third one to that of b's
-column, and M, whose means are 0, is what only both columns together say. All sums stay as they are.
+for one parent, where each effect has the mean 0 over the states of each of its variables, and is the mean of T over the
+other ones less the smaller effects. A and B are added to the curves of their columns, and M is what only both columns
+together say. All sums stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +24,8 @@ from milpbn.data.variables import coarser_codes
 from milpbn.network.cpt import Cpt, padded_table
 from milpbn.network.explanation.terms import Terms
 
-
-@dataclass(frozen=True, eq=False)
-class Pair:
-    """The parts of the table of pairs of a variable and its parent, in nats.
-
-    `together` has the shape (states of the parent, states of the child, C), the other arrays (states, C).
-    """
-
-    child: int
-    parent: int
-    of_child: NDArray[np.float64]
-    of_parent: NDArray[np.float64]
-    together: NDArray[np.float64]
+#: The effects of a family in nats, by their variables in ascending order; shape (states of each..., C).
+Effects: TypeAlias = Mapping[tuple[int, ...], NDArray[np.float64]]
 
 
 def shared_columns(variables: Sequence[Variable]) -> list[list[int]]:
@@ -42,66 +33,70 @@ def shared_columns(variables: Sequence[Variable]) -> list[list[int]]:
     return [places for places in by_column(variables[:-1]).values() if len(places) > 1]
 
 
-def pairs_of(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> tuple[Pair, ...]:
-    """Return the tables of pairs with the class, if columns are shared; one with a probability of 0 is left whole."""
-    last = len(variables) - 1
-    found: list[Pair] = []
-    if not shared_columns(variables):
-        return ()
-    for cpt in cpts[:last]:
-        own = variables[cpt.variable].raw_column
-        if len(cpt.parents) != 2 or cpt.parents[1] != last or variables[cpt.parents[0]].raw_column == own:
-            continue
-        with np.errstate(divide="ignore"):
-            table = np.log(cpt.table).swapaxes(1, 2)
-        if np.isfinite(table).all():
-            of_child, of_parent = table.mean(axis=0), table.mean(axis=1)
-            of_parent = of_parent - of_parent.mean(axis=0)
-            together = table - of_child - of_parent[:, np.newaxis]
-            found.append(Pair(cpt.variable, cpt.parents[0], of_child, of_parent, together))
-    return tuple(found)
+def effects_of(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> dict[int, Effects]:
+    """Return the effects of the families that are taken apart, by their children; none if no column is shared.
 
-
-def known_pairs(pairs: Sequence[Pair], codes: NDArray[np.int32]) -> dict[int, int]:
-    """Return child and parent of the pairs of which a row, shape (V,), has both states."""
-    return {pair.child: pair.parent for pair in pairs if codes[pair.child] >= 0 and codes[pair.parent] >= 0}
-
-
-def taken_apart(part: Terms, pairs: Sequence[Pair], codes: NDArray[np.int32]) -> Terms:
-    """Return terms with the same sums of which those of `pairs` are taken apart, for samples with these codes.
-
-    What both columns say together is a term of its own, behind the others and before the base rate; its group is
-    (child, parent). It is 0 in rows without one of the states.
+    They have the class and parents in other columns, and no probability of 0. A child's own effect contains the mean.
     """
-    if not pairs:
+    last = len(variables) - 1
+    found: dict[int, Effects] = {}
+    for cpt in cpts[:last] if shared_columns(variables) else ():
+        features = sorted({*cpt.parents, cpt.variable} - {last})
+        columns = {variables[i].raw_column for i in features}
+        if last not in cpt.parents or not 1 < len(features) == len(columns) or not cpt.table.all():
+            continue
+        axes = [*cpt.parents, cpt.variable]
+        table = np.log(cpt.table).transpose([axes.index(i) for i in (*features, last)])
+        parts: dict[tuple[int, ...], NDArray[np.float64]] = {(): table}
+        for i in features:  # the axis behind those of the effect's variables so far
+            means = {own: part.mean(axis=len(own)) for own, part in parts.items()}
+            rest = {(*own, i): part - np.expand_dims(means[own], len(own)) for own, part in parts.items()}
+            parts = means | rest
+        parts[cpt.variable,] += parts.pop(())
+        found[cpt.variable] = parts
+    return found
+
+
+def taken_apart(part: Terms, families: Mapping[int, Effects], codes: NDArray[np.int32]) -> Terms:
+    """Return terms with the same sums, in which effects of several variables are terms of their own.
+
+    `codes` are those of all samples. The new terms are behind the others and before the base rate. They are 0 in rows
+    without one of the states; there, the term of a family stays whole.
+    """
+    if not families:
         return part
     logs, rows = part.log_probabilities.copy(), codes[part.rows]
     place = {i: g for g, group in enumerate(part.groups) for i in group}
-    groups, added = [], []
-    for pair in pairs:
-        own, other = place[pair.child], place[pair.parent]
-        both = (rows[:, pair.child] >= 0) & (rows[:, pair.parent] >= 0)
-        if own == other or not both.any():
+    together: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    apart = []
+    for child, effects in families.items():
+        features = max(effects, key=len)
+        known = (rows[:, features] >= 0).all(axis=1)
+        if len({place[i] for i in features}) < len(features) or not known.any():
             continue
-        a, b = rows[both, pair.child], rows[both, pair.parent]
-        together = np.zeros((len(rows), logs.shape[2]))
-        together[both] = pair.together[b, a]
-        logs[both, own] -= pair.of_parent[b] + pair.together[b, a]
-        logs[both, other] += pair.of_parent[b]
-        groups.append((pair.child, pair.parent))
-        added.append(together)
-    if not groups:
+        apart.append(child)
+        for own, effect in effects.items():
+            if own == (child,):
+                continue
+            values = effect[tuple(rows[known][:, own].T)]
+            logs[known, place[child]] -= values
+            if len(own) == 1:
+                logs[known, place[own[0]]] += values
+            else:
+                together.setdefault(own, np.zeros((len(rows), logs.shape[2])))[known] += values
+    if not apart:
         return part
-    whole = np.concatenate([logs[:, :-1], np.stack(added, axis=1), logs[:, -1:]], axis=1)
-    return Terms(part.rows, (*part.groups[:-1], *groups, part.groups[-1]), whole)
+    whole = np.concatenate([logs[:, :-1], np.stack(list(together.values()), axis=1), logs[:, -1:]], axis=1)
+    groups = (*part.groups[:-1], *together, part.groups[-1])
+    return replace(part, groups=groups, log_probabilities=whole, apart=tuple(apart), together=tuple(together))
 
 
 def curve(
-    variables: Sequence[Variable], cpts: Sequence[Cpt], pairs: Sequence[Pair], places: Sequence[int]
+    variables: Sequence[Variable], cpts: Sequence[Cpt], families: Mapping[int, Effects], places: Sequence[int]
 ) -> tuple[int, NDArray[np.float64]]:
     """Return a column's finest variable and, for each of its states, what the column alone says, shape (states, C).
 
-    Families with parents in other columns that are no pairs are left out.
+    Families with parents in other columns that are not taken apart are left out.
     """
     last = len(variables) - 1
     finest = max(places, key=lambda i: variables[i].n_states)
@@ -111,9 +106,17 @@ def curve(
         if set(cpts[i].parents) <= {*places, last}:
             features, table = padded_table(cpts[i], last)
             total += table[tuple(codes[j] for j in features)]
-    for pair in pairs:
-        if pair.child in places:
-            total += pair.of_child[codes[pair.child]]
-        if pair.parent in places:
-            total += pair.of_parent[codes[pair.parent]]
+        for effects in families.values():
+            if (i,) in effects:
+                total += effects[i,][codes[i]]
     return finest, total
+
+
+def interactions(families: Mapping[int, Effects]) -> dict[tuple[int, ...], NDArray[np.float64]]:
+    """Return the effects of several variables, added up over the families, by their variables."""
+    total: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    for effects in families.values():
+        for own, effect in effects.items():
+            if len(own) > 1:
+                total[own] = total[own] + effect if own in total else effect
+    return total

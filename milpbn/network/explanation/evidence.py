@@ -14,7 +14,7 @@ from milpbn.data.dataset import Variable, by_column
 from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.columns import Pair, curve, pairs_of, shared_columns
+from milpbn.network.explanation.columns import curve, effects_of, interactions, shared_columns
 from milpbn.network.explanation.terms import log_ratio
 from milpbn.network.explanation.wording import (
     base_rate_of,
@@ -35,8 +35,8 @@ _CLASSES, _PIECES = 5, 10
 class FamilyTable:
     """The log-probabilities of a family with the class, as evidence for the classes.
 
-    In a network with two variables of one column, it is a curve, what a column says by itself, or a map, what two
-    columns say only together (`milpbn.network.explanation.columns`).
+    In a network with two variables of one column, it is a curve, what a column says by itself, or an interaction, what
+    several columns say only together (`milpbn.network.explanation.columns`).
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class FamilyTable:
         Class labels.
     log_probabilities : float64 array, shape (states of each parent..., states of the variable, C)
         log P(variable | parents, class), or log P(class | parents) without the axis of states; in nats.
-    form : {'family', 'curve', 'map'}
+    form : {'family', 'curve', 'interaction'}
         What the table is.
     """
 
@@ -62,7 +62,7 @@ class FamilyTable:
     parent_states: tuple[tuple[str, ...], ...]
     classes: tuple[str, ...]
     log_probabilities: NDArray[np.float64]
-    form: Literal["family", "curve", "map"] = "family"
+    form: Literal["family", "curve", "interaction"] = "family"
 
     @property
     def evidence(self) -> NDArray[np.float64]:
@@ -126,51 +126,36 @@ def favours(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
 def family_tables(variables: tuple[Variable, ...], cpts: Sequence[Cpt]) -> tuple[FamilyTable, ...]:
     """Return the tables of all families with the class: the class variable's own first, then the features in order.
 
-    Columns that several variables code have curves, and all columns have some then, with maps of pairs.
+    In a network with two variables of one column there are curves and interactions behind them, instead of the families
+    that are taken apart.
     """
     last = len(variables) - 1
-    pairs = pairs_of(variables, cpts)
-    shared = [i for places in shared_columns(variables) for i in places]
     whole = {i for i in range(last + 1) if last in (i, *cpts[i].parents)}
-    curves: list[FamilyTable] = []
-    if shared:
+    found: list[FamilyTable] = []
+    if shared_columns(variables):
+        families = effects_of(variables, cpts)
         columns = by_column(variables[:last])
-        names = {i: name for name, places in columns.items() for i in places}
-        whole -= {pair.child for pair in pairs}
-        whole -= {
-            i
-            for i in whole
-            if i != last and all(names.get(j) == names[i] for j in cpts[i].parents if j != last)
-        }
-        curves = [_curve(variables, cpts, pairs, name, places) for name, places in columns.items()]
-        curves = [each for each in curves if np.ptp(each.log_probabilities, axis=-1).any()]
-        curves += [_map(variables, pair) for pair in pairs]
+        for places in columns.values():
+            finest, logs = curve(variables, cpts, families, places)
+            if np.ptp(logs, axis=-1).any():
+                found.append(_effect(variables, (finest,), logs))
+            whole -= {i for i in places if i in families or set(cpts[i].parents) <= {*places, last}}
+        found += [_effect(variables, own, effect) for own, effect in interactions(families).items()]
     order = sorted(whole, key=lambda i: (i != last, i))
-    return (*(_table(variables, cpts[i]) for i in order), *curves)
+    return (*(_table(variables, cpts[i]) for i in order), *found)
 
 
-def _curve(
-    variables: tuple[Variable, ...],
-    cpts: Sequence[Cpt],
-    pairs: Sequence[Pair],
-    name: str,
-    places: Sequence[int],
-) -> FamilyTable:
-    finest, logs = curve(variables, cpts, pairs, places)
-    states, classes = shown_states(variables[finest]), variables[-1].states
-    return FamilyTable(name, states, (), (), classes, logs, "curve")
-
-
-def _map(variables: tuple[Variable, ...], pair: Pair) -> FamilyTable:
-    child, parent = variables[pair.child], variables[pair.parent]
+def _effect(variables: tuple[Variable, ...], own: tuple[int, ...], logs: NDArray[np.float64]) -> FamilyTable:
+    """Return a curve or an interaction, whose last variable stands for the family's."""
+    *others, last = (variables[i] for i in own)
     return FamilyTable(
-        child.raw_column,
-        shown_states(child),
-        (parent.raw_column,),
-        (shown_states(parent),),
+        last.raw_column,
+        shown_states(last),
+        tuple(v.raw_column for v in others),
+        tuple(map(shown_states, others)),
         variables[-1].states,
-        pair.together,
-        form="map",
+        logs,
+        "interaction" if others else "curve",
     )
 
 
@@ -231,8 +216,8 @@ def _of_table(table: FamilyTable, shown: int) -> list[str]:
     if not table.parents and len(lines) == 1:
         return [f"{name}: {lines[0]}"]
     given = f"{table.variable} given {', '.join(table.parents)}" if table.parents else name
-    if table.form == "map":
-        given = f"{table.variable} and {table.parents[0]}, what both together add"
+    if table.form == "interaction":
+        given = f"{' and '.join((*table.parents, table.variable))}, what they add only together"
     if not table.states:
         above = f"parent{'s' if len(table.parents) > 1 else ''} of {table.variable}"
         given = f"{' and '.join(table.parents)} ({above})"

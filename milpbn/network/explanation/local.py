@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.columns import Pair, known_pairs, pairs_of, shared_columns, taken_apart
+from milpbn.network.explanation.columns import effects_of, shared_columns, taken_apart
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import (
     bar,
@@ -37,8 +37,8 @@ _BAR = 20
 class Contribution:
     """What one family adds to the log-odds of a prediction, or several families that missing values join.
 
-    In a network with two variables of one column, it is what a column adds, or two columns together
-    (`milpbn.network.explanation.columns`).
+    In a network with two variables of one column, it is what a column adds, or several columns
+    together (`milpbn.network.explanation.columns`).
 
     Attributes
     ----------
@@ -239,10 +239,10 @@ def explain_rows(
     check_classes(classes, label, against)
     found: dict[int, LocalExplanation] = {}
     base = base_rates(data.names, cpts, len(classes))
-    pairs = pairs_of(variables, cpts)
+    families = effects_of(variables, cpts)
     for part in terms(data.codes, data.names, cpts, len(classes), shared_columns(variables)):
-        apart = taken_apart(with_base_rate(part, base, cpts[-1].parents), pairs, data.codes)
-        found.update(_explain(apart, variables, cpts, pairs, data, label, against))
+        apart = taken_apart(with_base_rate(part, base, cpts[-1].parents), families, data.codes)
+        found.update(_explain(apart, variables, cpts, data, label, against))
     return tuple(found[m] for m in range(data.n_samples))
 
 
@@ -268,7 +268,6 @@ def _explain(
     part: Terms,
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
-    pairs: Sequence[Pair],
     data: Dataset,
     label: str | None,
     against: str | None,
@@ -281,10 +280,9 @@ def _explain(
         own, other = pair(log_joint[k], *chosen)
         codes, by_group = data.codes[m], part.log_probabilities[k]
         ratios = log_ratio(by_group[:, own], by_group[:, other])
-        apart = known_pairs(pairs, codes)
         contributions = tuple(
             Contribution(
-                *_named(group, variables, cpts, apart, codes),
+                *_named(group, part, variables, cpts, codes),
                 tuple(by_group[g].tolist()),
                 float(ratios[g]),
             )
@@ -309,24 +307,24 @@ def _explain(
 
 
 def _named(
-    group: Sequence[int],
+    group: tuple[int, ...],
+    part: Terms,
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
-    apart: Mapping[int, int],
     codes: NDArray[np.int32],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return columns, states, and the parents with their states of the families of a term.
 
-    The terms of the children in `apart` do not depend on their parents there, since such a pair is a term, too.
+    The term of a family that is taken apart does not depend on the parents, if the states of all are known.
     """
     last = len(variables) - 1
     if not group:
         return (variables[last].name,), ("",), ()
     # The parents of the class are what its family tells of.
     own = sorted({*group, *(cpts[last].parents if last in group else ())} - {last})
-    above = sorted({j for i in group for j in cpts[i].parents if apart.get(i) != j} - {last, *own})
-    if tuple(group) in apart.items():
-        above = []
+    apart = {i for i in part.apart if (codes[[j for j in (i, *cpts[i].parents) if j != last]] >= 0).all()}
+    whole = () if group in part.together else [i for i in group if i not in apart]
+    above = sorted({j for i in whole for j in cpts[i].parents} - {last, *own})
     if last in group and all(codes[i] == MISSING for i in own):
         own, above = sorted([*own, *above]), []  # what is known of the parents comes from these
     names, values = zip(*_states(own, variables, codes), strict=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, Dataset, Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.columns import Pair, pairs_of, shared_columns, taken_apart
+from milpbn.network.explanation.columns import Effects, effects_of, interactions, shared_columns, taken_apart
 from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import base_rate_of, more, nats, of_members
@@ -20,7 +20,7 @@ from milpbn.network.margins import checked_gamma, log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
 
 #: Whose contribution an importance is about.
-Part = Literal["feature", "pair", "class parents", "base rate"]
+Part = Literal["feature", "interaction", "class parents", "base rate"]
 
 #: Number of bars of the histogram of margins.
 BINS = 20
@@ -31,8 +31,8 @@ class FamilyImportance:
     """How much a family moves the predictions on some data, or the base rate of the classes.
 
     What families contribute together, since a missing value is summed over, counts in equal parts for those whose
-    variable is known. In a network with two variables of one column, it is a column, or a pair of columns
-    (`milpbn.network.explanation.columns`).
+    variable is known. In a network with two variables of one column, it is a column, or several columns
+    together (`milpbn.network.explanation.columns`).
 
     Attributes
     ----------
@@ -40,9 +40,9 @@ class FamilyImportance:
         The column of the family's variable. For the family of a class with parents the names of these, joined by
         ``and``; for the base rate the class variable.
     given : tuple of str
-        Other parents of the family's variable, without the class. What the family contributes is theirs as well. Of a
-        pair the other column.
-    part : {'feature', 'pair', 'class parents', 'base rate'}
+        Other parents of the family's variable, without the class. What the family contributes is theirs as well. Of an
+        interaction the other columns.
+    part : {'feature', 'interaction', 'class parents', 'base rate'}
         Whose family this is. A class with parents contributes log P(class | parents) - log P(class).
     mean_absolute : float
         Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
@@ -62,8 +62,8 @@ class FamilyImportance:
         """What is shown, such as ``a``, ``b given a``, or what the base rate is called."""
         if self.part == "base rate":
             return base_rate_of(self.variable)
-        if self.part == "pair":
-            return f"{self.variable} and {self.given[0]}"
+        if self.part == "interaction":
+            return " and ".join((*self.given, self.variable))
         return f"{self.variable} given {', '.join(self.given)}" if self.given else self.variable
 
 
@@ -246,14 +246,14 @@ def explain_tables(
         raise InputError(
             f"The data {data.name!r} have no row with a positive weight; there is nothing to explain."
         )
-    pairs = pairs_of(variables, cpts)
-    sums = _Sums.of(variables, pairs)
+    families = effects_of(variables, cpts)
+    sums = _Sums.of(variables, list(interactions(families)))
     joint = np.empty((data.n_samples, len(classes)))
     for part in terms(data.codes, data.names, cpts, len(classes), shared_columns(variables)):
         joint[part.rows] = part.log_probabilities.sum(axis=1)
-        apart = taken_apart(with_base_rate(part, base, cpts[last].parents), pairs, data.codes)
+        apart = taken_apart(with_base_rate(part, base, cpts[last].parents), families, data.codes)
         _add_contributions(apart, joint[part.rows], data, sums)
-    importances = _importances(sums, variables, cpts, pairs, data)
+    importances = _importances(sums, variables, cpts, families, data)
     return GlobalExplanation(
         target, classes, base, tables, unused, importances, _margins(joint, classes, data, gamma)
     )
@@ -264,29 +264,29 @@ class _Sums:
     """Weighted sums of contributions, absolute ones and those to margins: see `FamilyImportance`.
 
     Their positions are those of `places`: the first variable of each column, the class for its parents, the number of
-    variables for the base rate, and behind it the pairs.
+    variables for the base rate, and behind it the interactions.
     """
 
     places: tuple[int, ...]
-    pairs: Mapping[tuple[int, ...], int]
+    together: Mapping[tuple[int, ...], int]
     absolute: NDArray[np.float64]
     margin: NDArray[np.float64]
 
     @classmethod
-    def of(cls, variables: Sequence[Variable], pairs: Sequence[Pair]) -> _Sums:
+    def of(cls, variables: Sequence[Variable], together: Sequence[tuple[int, ...]]) -> _Sums:
         n = len(variables)
         first = {i: places[0] for places in by_column(variables).values() for i in places}
-        numbered = {(pair.child, pair.parent): n + 1 + k for k, pair in enumerate(pairs)}
-        size = n + 1 + len(pairs)
+        numbered = {own: n + 1 + k for k, own in enumerate(together)}
+        size = n + 1 + len(together)
         return cls(tuple(first[i] for i in range(n)), numbered, np.zeros(size), np.zeros(size))
 
-    def positions(self, group: tuple[int, ...], codes: NDArray[np.int32]) -> list[int]:
+    def positions(self, group: tuple[int, ...], part: Terms, codes: NDArray[np.int32]) -> list[int]:
         """Return where a term of a sample counts, in equal parts."""
         if not group:
             return [len(self.places)]
+        if group in part.together:
+            return [self.together[group]]
         known = [i for i in group if codes[i] != MISSING]
-        if group in self.pairs and len(known) == len(group):
-            return [self.pairs[group]]
         return list(dict.fromkeys(self.places[i] for i in known))
 
 
@@ -298,7 +298,7 @@ def _add_contributions(part: Terms, joint: NDArray[np.float64], data: Dataset, s
     known = y >= 0
     true = _sums_of_terms(_ratios(part, y, np.where(best == y, second, best))[known], weights[known])
     for g, group in enumerate(part.groups):
-        seen = sums.positions(group, data.codes[part.rows[0]])
+        seen = sums.positions(group, part, data.codes[part.rows[0]])
         sums.absolute[seen] += predicted[g] / max(1, len(seen))
         sums.margin[seen] += true[g] / max(1, len(seen))
 
@@ -307,7 +307,7 @@ def _importances(
     sums: _Sums,
     variables: tuple[Variable, ...],
     cpts: Sequence[Cpt],
-    pairs: Sequence[Pair],
+    families: Mapping[int, Effects],
     data: Dataset,
 ) -> tuple[FamilyImportance, ...]:
     total, labelled = data.weights.sum(), data.weights[data.y >= 0].sum()
@@ -317,17 +317,15 @@ def _importances(
         mean = float(sums.margin[i] / labelled) if labelled > 0 else None
         return FamilyImportance(variable, given, part, float(sums.absolute[i] / total), mean)
 
-    apart = {pair.child: pair.parent for pair in pairs}
     features = []
     for name, places in by_column(variables[:last]).items():
         if any(last in cpts[i].parents for i in places):
             above = sorted(
-                {j for i in places for j in cpts[i].parents if apart.get(i) != j} - {last, *places}
+                {j for i in places if i not in families for j in cpts[i].parents} - {last, *places}
             )
             features.append(found(places[0], name, tuple(names[j] for j in above), "feature"))
-    for pair in pairs:
-        at = sums.pairs[pair.child, pair.parent]
-        features.append(found(at, names[pair.child], (names[pair.parent],), "pair"))
+    for (*others, own), at in sums.together.items():
+        features.append(found(at, names[own], tuple(names[j] for j in others), "interaction"))
     if of_class := cpts[last].parents:
         features.append(found(last, " and ".join(names[j] for j in of_class), (), "class parents"))
     features.sort(key=lambda importance: -importance.mean_absolute)

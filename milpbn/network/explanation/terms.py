@@ -31,11 +31,17 @@ class Terms:
         The variables whose families make each term, each variable once.
     log_probabilities : float64 array, shape (R, G, C)
         The terms in nats. Their sum over the groups is log P(c, z_m).
+    apart : tuple of int
+        Variables whose families are taken apart (`milpbn.network.explanation.columns.taken_apart`).
+    together : tuple of tuples of int
+        Groups that are no families, but effects of several variables of families that are taken apart.
     """
 
     rows: NDArray[np.int64]
     groups: tuple[tuple[int, ...], ...]
     log_probabilities: NDArray[np.float64]
+    apart: tuple[int, ...] = ()
+    together: tuple[tuple[int, ...], ...] = ()
 
 
 def terms(
