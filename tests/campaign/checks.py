@@ -15,8 +15,9 @@ import numpy as np
 import milpbn
 from campaign.case import Case
 from campaign.claims import Failure, check_result
-from campaign.driver import Answer, command, run, write_inputs
+from campaign.driver import Answer, command, run, verified, write_inputs
 from campaign.exact import Truth, truth
+from campaign.generator import DECOMPOSABLE
 from campaign.lists import as_searched, check_list
 from campaign.predictions import check_predictions
 from campaign.refusals import backend_of, ruled_out
@@ -96,8 +97,10 @@ def check_answer(case: Case, known: Truth, answer: Answer, folder: Path) -> Iter
         yield from check_list(allowed, truth_of(allowed.problem), result)
     if result["structure"] is None:
         return
-    yield from check_predictions(case, result["structure"], answer, folder)
-    if case.certificate:
+    bounded = (result.get("subset") or result)["bound"] is not None
+    if not (case.certificate and case.score["name"] in DECOMPOSABLE):  # such classifiers are no other ones
+        yield from check_predictions(case, result["structure"], answer, folder)
+    if case.certificate and bounded:
         yield from check_certificate(case, folder)
 
 
@@ -136,12 +139,15 @@ def _difference(a: dict[str, Any], b: dict[str, Any]) -> str:
 
 
 def check_certificate(case: Case, folder: Path) -> Iterator[Failure]:
-    """Check that the project's verifiers accept an honest run."""
-    table = write_inputs(case, folder)[1]
-    answer = command(
-        *("verify", folder / "result.json", table, "--certificate", folder / "proof.npz"),
-        *(*case.reading_arguments(), *(("--exact",) if verifies_exactly() else ())),
-    )
+    """Check that the project's verifiers accept an honest run, the same way as the run went."""
+    if case.way == "command":
+        table = write_inputs(case, folder)[1]
+        answer = command(
+            *("verify", folder / "result.json", table, "--certificate", folder / "proof.npz"),
+            *(*case.reading_arguments(), *(("--exact",) if verifies_exactly() else ())),
+        )
+    else:
+        answer = verified(case, folder)
     if answer.code != 0:
         name = "exact verifier" if answer.words.startswith("The exact check") else "verifier"
         words = "crash" if answer.escaped else re.split(r"[^a-z ]", answer.words[1:])[0].strip()

@@ -13,7 +13,9 @@ from click.testing import CliRunner
 
 import milpbn
 from campaign.case import Case
+from milpbn.certificate.verify.check import verify
 from milpbn.cli.app import app
+from milpbn.cli.verify import check_exactly
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,22 @@ def run(case: Case, folder: Path) -> Answer:
     for name in ("result.json", "trace.jsonl", "classifier.json", "proof.npz"):
         (folder / name).unlink(missing_ok=True)
     return _by_command(case, folder) if case.way == "command" else _by_python(case, folder)
+
+
+def verified(case: Case, folder: Path) -> Answer:
+    """Verify the files of a run through Python, by both verifiers."""
+    values, proof = json.loads((folder / "result.json").read_text(encoding="utf-8")), folder / "proof.npz"
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data = milpbn.read_table(case.frame(), name="data", **case.reading()).dataset("train")
+            verify(values, proof, data)
+            check_exactly(values, str(proof), data)
+    except milpbn.MilpbnError as error:
+        return Answer(error.exit_code, str(error))
+    except Exception:
+        return Answer(4, traceback.format_exc(), escaped=True)
+    return Answer(0)
 
 
 def write_inputs(case: Case, folder: Path) -> list[str]:

@@ -80,6 +80,7 @@ class ExactProblem:
         self.scale = math.lcm(self.smoothing.denominator, *(n.denominator for n in self.counts))
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
+        self._local: dict[tuple[int, Parents], Ends] = {}
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
         more = bool(self.hybrid or self.arc_weights)
         self.alike = not (more or any(self.penalty))
@@ -201,6 +202,11 @@ class ExactProblem:
 
         Of bdeu it is `bdeu` and the arc weights.
         """
+        if (i, parents) not in self._local:
+            self._local[i, parents] = self._family(i, parents)
+        return self._local[i, parents]
+
+    def _family(self, i: int, parents: Parents) -> Ends:
         terms = sum((self.arc_weights.get((j, i), Fraction(0)) for j in parents), Fraction(0))
         if self.name == "bdeu":
             low, high = self.bdeu(i, parents)
