@@ -8,6 +8,10 @@ there before, by milpbn's own scores. Each file is searched on one thread in a n
 process's CPU, without imports and compilation. Results are kept in results/decomposable/cells.json after every file,
 and results of files that are there are not measured again unless they are named.
 
+    python benchmarks/decomposable.py FOLDER NAME ... --threads 2 [--repeats 3] [--time-limit 60]
+
+searches with one thread and with two, in turn, without dynamic programming, into results/decomposable/threads.json.
+
     python benchmarks/decomposable.py --scoring [SCORE ...]
 
 measures how long three parents over 60 variables and 10,000 rows are scored, into results/decomposable/scoring.json.
@@ -17,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import time
 from multiprocessing import get_context
@@ -42,7 +47,7 @@ from milpbn.solving.warm_up import tiny_data
 from milpbn.util.threads import threads_used
 
 OUTPUT = RESULTS / "decomposable" / "cells.json"
-SCORING = OUTPUT.with_name("scoring.json")
+SCORING, THREADS = OUTPUT.with_name("scoring.json"), OUTPUT.with_name("threads.json")
 #: Parent sets that are scored one by one.
 ONE_BY_ONE = 300
 #: Searched first in every process, so that kernels are loaded and compiled before anything is measured.
@@ -85,7 +90,7 @@ class _Noted(Search):
     root: ClassVar[list[float]] = []
 
     def __init__(self, cutting: Cutting, *arguments: Any, **options: Any) -> None:
-        self.root.append(cutting.cost - cutting.bound)
+        self.root.append(cutting.best_cost - cutting.bound)
         super().__init__(cutting, *arguments, **options)
 
 
@@ -97,9 +102,9 @@ def cpu() -> float:
     )
 
 
-def measured(path: Path, backend: str, time_limit: float, n_best: int) -> dict[str, Any]:
+def measured(path: Path, backend: str, time_limit: float, n_best: int, threads: int = 1) -> dict[str, Any]:
     """Return score, bound, nodes and seconds of a search, and the largest memory of its process."""
-    options: dict[str, Any] = {"backend": backend, "verbose": False, "threads": 1}
+    options: dict[str, Any] = {"backend": backend, "verbose": False, "threads": threads}
     for warm in path.parent.glob(f"{WARM}.jkl*"):
         solve_local_scores(warm, time_limit=600, **options)
     branch_and_cut.Search = _Noted  # type: ignore[misc]
@@ -129,6 +134,25 @@ def measured(path: Path, backend: str, time_limit: float, n_best: int) -> dict[s
         "seconds": round(time.monotonic() - clock, 2),
         "memory_mib": memory(),
     }
+
+
+def with_threads(paths: list[Path], threads: int, repeats: int, time_limit: float) -> None:
+    """Measure searches on one thread and on several, in turn, and write all of them."""
+    results = json.loads(THREADS.read_text()) if THREADS.exists() else {}
+    for path in paths:
+        cells = results.setdefault(path.name.split(".jkl")[0], [])
+        for count in (1, threads) * repeats:
+            with get_context("spawn").Pool(1, _without_subsets) as pool:
+                cell = pool.apply(measured, (path, "branch-and-cut", time_limit, 1, count))
+            kept = ("status", "gap_percent", "root_gap_percent", "nodes", "cpu", "seconds", "memory_mib")
+            load = round(os.getloadavg()[0], 1)
+            cells.append({"threads": count, **{name: cell[name] for name in kept}, "load": load})
+            print(path.name, json.dumps(cells[-1]), flush=True)
+            write_results(THREADS, results)
+
+
+def _without_subsets() -> None:
+    branch_and_cut.MOST_SECONDS = 0.0
 
 
 def scoring(score: str, threads: int) -> dict[str, Any]:
@@ -244,6 +268,8 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--backend", default="branch-and-cut")
     parser.add_argument("--n-best", type=int, default=1)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     if given.scoring is not None:
         with get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
@@ -257,6 +283,10 @@ def main() -> None:
         parser.error("name the folder of the .jkl files, or give --scoring")
     if given.tables is not None:
         make_scores(given.tables, given.folder)
+    if given.threads > 1:
+        found = [path for name in given.names for path in given.folder.glob(f"{name}.jkl*")]
+        with_threads(found, given.threads, given.repeats, given.time_limit)
+        return
     results = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     key = f"{given.backend}, the {given.n_best} best" if given.n_best > 1 else given.backend
     own = results.setdefault(key, {})

@@ -21,7 +21,8 @@ from milpbn.engine.dual.point import Point, Subproblem
 from milpbn.engine.events import PROOF, EventLog
 from milpbn.engine.parent_sets import ascent, cutting, search
 from milpbn.engine.parent_sets.decisions import ArcDecision
-from milpbn.engine.parent_sets.search import Search, SearchNode
+from milpbn.engine.parent_sets.open_nodes import SearchNode
+from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.engine.pool import Pool
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure

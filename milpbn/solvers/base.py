@@ -43,8 +43,6 @@ class Capabilities:
     resumes: bool = False
     #: Its search can be spread over several processes and machines.
     spreads: bool = False
-    #: It searches with several threads if it is told to.
-    threads: bool = True
     #: It takes a complete starting point.
     warm_start: bool = True
     #: It reports its bound while it runs, not only at the end.

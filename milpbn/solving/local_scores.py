@@ -313,7 +313,7 @@ class _Search:
             parent_sets=candidates.n_sets,
             **claims,
             detail=detail,
-            backend=BackendInfo(self.engine.name, self.version, self.engine.threads(self.options)),
+            backend=BackendInfo(self.engine.name, self.version, self.options.n_threads),
             seconds=session.elapsed(),
             seed=self.options.random_state,
         )

@@ -134,7 +134,7 @@ class Report:
             **claims,
             standard_error=session.standard_error(claims["structure"]),
             bound_source=session.bound_source,
-            backend=BackendInfo(job.engine.name, job.version, job.engine.threads(job.options)),
+            backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
             seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
             seed=job.options.random_state,
             run=self._name,

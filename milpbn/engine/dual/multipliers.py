@@ -87,7 +87,7 @@ def best_multipliers(
         return None if limits else float(sets.costs[choice].sum())
 
     cutting = Cutting(sets, climber, limits, cost_of, math.inf, budget)
-    cutting.cutoff = min(cutting.cutoff, listed.best - float(weights[incumbent].sum()))
+    cutting.known.cutoff = min(cutting.cutoff, listed.best - float(weights[incumbent].sum()))
     if not cutting.begin():
         return Multipliers(rows, found, np.empty((0, candidates.n_variables), dtype=np.int64), np.empty(0))
     cutting.relaxation.add_rows(known)

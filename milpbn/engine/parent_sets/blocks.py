@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from milpbn.engine.parent_sets.clusters import Support, arc_weights
 from milpbn.engine.parent_sets.rows import BLOCK, LARGEST_BLOCK, Row, block_terms, projected
 from milpbn.util.compiled import kernel
+from milpbn.util.threads import in_parts
 
 #: A row is violated if the gauge exceeds 1 by at least this much.
 LEAST_VIOLATION = 1e-3
@@ -230,16 +231,29 @@ def likely_blocks(
 
 def _components(arcs: NDArray[np.float64]) -> NDArray[np.int32]:
     """Return the strongly connected component of every variable."""
-    return np.asarray(connected_components(csr_array(1.0 * (arcs > 1e-9)), connection="strong")[1])
+    rows, columns = np.nonzero(arcs > 1e-9)
+    starts = np.searchsorted(rows, np.arange(len(arcs) + 1))  # csr_array itself takes longer
+    graph = csr_array((np.ones(len(rows)), np.ascontiguousarray(columns), starts), shape=arcs.shape)
+    return np.asarray(connected_components(graph, connection="strong")[1])
 
 
 def violated_blocks(
-    point: Support, sizes: Iterable[int], number: int, rng: np.random.Generator, *, most: int = 100
+    point: Support,
+    sizes: Iterable[int],
+    number: int,
+    rng: np.random.Generator,
+    *,
+    most: int = 100,
+    parallel: bool = False,
 ) -> list[Row]:
-    """Return violated block rows, the most violated first."""
-    found: dict[Row, float] = {}
-    for members in likely_blocks(point, sizes, number, rng):
-        row = violated_block(point, members)
-        if row is not None:
-            found[row[0]] = row[1]
+    """Return violated block rows, the most violated first; the same ones whether they are found in parallel or not."""
+    likely = likely_blocks(point, sizes, number, rng)
+    rows: list[tuple[Row, float] | None] = [None] * len(likely)
+
+    def separate(begin: int, end: int) -> None:
+        for k in range(begin, end):
+            rows[k] = violated_block(point, likely[k])
+
+    in_parts(separate, len(likely), parallel)
+    found = dict(row for row in rows if row is not None)
     return sorted(found, key=lambda row: -found[row])[:most]

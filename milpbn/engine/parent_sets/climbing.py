@@ -292,6 +292,13 @@ class OrderClimber:
         climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
         return climber
 
+    def copied(self, seed: int) -> OrderClimber:
+        """Return a copy that goes on with other random numbers."""
+        other = OrderClimber(self.sets, seed)
+        other._current, other._cost = self._current.copy(), self._cost
+        other.order, other.cost = self.order.copy(), self.cost
+        return other
+
     def start(self, order: NDArray[np.int64]) -> bool:
         """Climb from an order; return whether the best one became better."""
         sets, new, choice = self.sets, order.copy(), np.empty_like(order)

@@ -6,7 +6,9 @@ parent sets and violated rows, and removes rows without multipliers, which stay 
 
 from __future__ import annotations
 
+import copy
 import math
+import threading
 from collections.abc import Callable, Sequence
 from itertools import islice
 
@@ -41,6 +43,8 @@ OLD = 8
 MOST_CLUSTERS, MOST_POOLED = 60, 60
 #: Most rows of the pool.
 POOL = 20_000
+#: The seeds of the separation of two threads differ by as many rounds.
+ROUNDS_OF_THREAD = 1_000_000
 #: Perturbations after a better structure was found from a fractional point.
 PERTURBATIONS = 400
 
@@ -48,20 +52,22 @@ NO_RULES = Rules()
 
 
 class RowPool:
-    """All rows found so far, for points of later nodes."""
+    """All rows found so far, for points of later nodes. Any thread may call any method."""
 
     def __init__(self, n_variables: int) -> None:
         self._n, self._known = n_variables, set[Row]()
         self._rows: list[Row] = []
         self._packed: PackedRows = pack([], n_variables)
+        self._lock = threading.Lock()
 
     def add(self, rows: Sequence[Row]) -> None:
         """Add rows that are new."""
-        new = [row for row in rows if row not in self._known][: max(0, POOL - len(self._rows))]
-        if new:
-            self._known.update(new)
-            self._rows += new
-            self._packed = self._packed.followed_by(pack(new, self._n))
+        with self._lock:
+            new = [row for row in rows if row not in self._known][: max(0, POOL - len(self._rows))]
+            if new:
+                self._known.update(new)
+                self._rows += new
+                self._packed = self._packed.followed_by(pack(new, self._n))
 
     def rows(self) -> list[Row]:
         """Return all rows."""
@@ -72,6 +78,15 @@ class RowPool:
         fails = activities(sets, point.used, point.shares, self._packed) / np.maximum(1.0, self._packed.right)
         order = (r for r in np.argsort(-fails, kind="stable") if fails[r] > least)
         return list(islice((row for r in order if (row := self._rows[r]) not in present), MOST_POOLED))
+
+
+class Known:
+    """What threads share about structures; see the attributes of `Cutting`."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.cutoff, self.best_cost = math.inf, math.inf
+        self.best: NDArray[np.int64] | None = None
 
 
 class Cutting:
@@ -132,13 +147,37 @@ class Cutting:
         self._found, self._limits, self.margin, self.rules = found, limits, margin, rules
         self._seed, self.rng, self.several = seed, np.random.default_rng(seed), several
         self.allowed = np.ones(sets.n_sets, dtype=bool)
-        self.bound, self.cutoff, self.best_cost = 0.0, math.inf, math.inf
-        self.best: NDArray[np.int64] | None = None
+        self.bound, self.known = 0.0, Known()
         self.relaxation = RestrictedProgram(sets)
         self.pool = RowPool(sets.n_variables)
         self.rounds = 0
         if climber.cost < math.inf:
             self.offer(climber.choice())
+
+    @property
+    def cutoff(self) -> float:
+        """See the class."""
+        return self.known.cutoff
+
+    @property
+    def best(self) -> NDArray[np.int64] | None:
+        """See the class."""
+        return self.known.best
+
+    @property
+    def best_cost(self) -> float:
+        """See the class."""
+        return self.known.best_cost
+
+    def copied(self, thread: int) -> Cutting:
+        """Return a copy for another thread: the same rows and columns, other random numbers, and what is shared."""
+        other = copy.copy(self)
+        other.relaxation = RestrictedProgram(self.sets)
+        other.relaxation.add_rows(self.relaxation.rows)
+        other.relaxation.add_columns(self.relaxation.columns)
+        other.rng, other.rounds = np.random.default_rng([self._seed, thread]), ROUNDS_OF_THREAD * thread
+        other.climber = self.climber.copied(self._seed + thread)
+        return other
 
     def begin(self) -> bool:
         """Make the first linear program; return whether the parent sets may hold a structure."""
@@ -152,16 +191,17 @@ class Cutting:
 
         Return False if the structure is not allowed. One that is not taken for its cost is not checked: True.
         """
-        cost = float(self.sets.costs[choice].sum())
-        if not self.several and cost >= self.cutoff - LEAST_GAIN:
+        cost, known = float(self.sets.costs[choice].sum()), self.known
+        with known.lock:
+            if not self.several and cost >= known.cutoff - LEAST_GAIN:
+                return True
+            most = self._found(choice)
+            if most is None:
+                return False
+            known.cutoff = min(known.cutoff, most)
+            if cost < known.best_cost:
+                known.best_cost, known.best = cost, choice
             return True
-        most = self._found(choice)
-        if most is None:
-            return False
-        self.cutoff = min(self.cutoff, most)
-        if cost < self.best_cost:
-            self.best_cost, self.best = cost, choice
-        return True
 
     def _start(self, clusters: list[Row], multipliers: NDArray[np.float64]) -> None:
         """Make the first linear program from the clusters of the dual ascent and the cheapest parent sets."""
@@ -219,14 +259,14 @@ class Cutting:
             self.climber.perturb(PERTURBATIONS, self.budget)
             self.offer(self.climber.choice())
 
-    def separate(self, point: Support, blocks: int) -> list[Row]:
+    def separate(self, point: Support, blocks: int, *, parallel: bool = False) -> list[Row]:
         """Return violated rows that are not in the linear program, and keep them in the pool."""
         self.rounds += 1
         present = self.relaxation.present
         clusters = [row for row in violated_clusters(point, self._seed + self.rounds) if row not in present]
         rows = clusters[:MOST_CLUSTERS] + violated_path_rows(point, self.rules)
         if blocks and not self.budget.over():
-            rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng)
+            rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng, parallel=parallel)
         self.pool.add(rows)
         return [row for row in rows if row not in present]
 
@@ -265,7 +305,8 @@ class Cutting:
             relaxation.add_columns(columns)
             added = 0
             if len(columns) < FEW_COLUMNS * n or turn % 3 == 2:
-                added = relaxation.add_rows(self.separate(point, blocks * (MORE_BLOCKS if idle else 1)))
+                number = blocks * (MORE_BLOCKS if idle else 1)
+                added = relaxation.add_rows(self.separate(point, number, parallel=True))
             if not len(columns) and not added:
                 idle += 1
                 if idle >= IDLE_ROUNDS:

@@ -255,6 +255,9 @@ class RestrictedProgram:
 
         What has been added since is basic (rows) or at 0 (columns); what is gone is left out.
         """
+        if columns is self.columns and rows == self.rows:
+            self.solver.setBasis(basis)
+            return
         status = self._highs.HighsBasisStatus
         n = self.sets.n_variables
         old_columns = dict(zip(columns.tolist(), list(basis.col_status)[n:], strict=True))

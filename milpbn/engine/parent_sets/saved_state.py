@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import CHILDREN, NODE, PROOF
 from milpbn.engine.parent_sets.cutting import Cutting
+from milpbn.engine.parent_sets.open_nodes import SearchNode
 from milpbn.engine.parent_sets.rows import ARCS, BLOCK, LARGEST_BLOCK, LIMIT, REACHED, Row
-from milpbn.engine.parent_sets.search import Search, SearchNode
+from milpbn.engine.parent_sets.search import Search
 from milpbn.util.archives import Source
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
@@ -105,7 +106,7 @@ def state_of(
     return CutState(
         own={
             "in_tree": count(search is not None),
-            "left": number(np.inf if search is None else search.left),
+            "left": number(np.inf if search is None else search.open.left),
             "bound": number(cutting.bound),
             "in_eta": in_eta,
             "allowed": root.allowed,
@@ -114,10 +115,10 @@ def state_of(
         },
         rows=list(relaxation.rows),
         pooled=cutting.pool.rows(),
-        nodes=[root] if search is None else search.open_nodes(),
+        nodes=[root] if search is None else search.open.nodes(),
         best=best,
         proof=None if cutting.proof is None else cutting.proof.copy(),
-        count=0 if search is None else search.nodes,
+        count=0 if search is None else search.open.count,
     )
 
 
@@ -144,7 +145,7 @@ def restore_search(saved: SavedArrays, search: Search) -> None:
     sets, own = search.sets, saved.under(NODE)
     numbers = own.array("number", np.int64, None).tolist()
     k = len(numbers)
-    search.left, search.nodes = saved.number(OWN + "left"), saved.count(CHILDREN)
+    search.open.left, search.open.count = saved.number(OWN + "left"), saved.count(CHILDREN)
     if not k:
         return
     arrays = (
@@ -154,7 +155,7 @@ def restore_search(saved: SavedArrays, search: Search) -> None:
         own.array("depth", np.int64, k).tolist(),
     )
     for bound, allowed, before, depth, one in zip(*arrays, numbers, strict=True):
-        search.store(SearchNode(bound, allowed.copy(), before.copy(), depth, number=one))
+        search.open.store(SearchNode(bound, allowed.copy(), before.copy(), depth, number=one))
 
 
 def _unpacked(bits: NDArray[np.uint8], size: int) -> NDArray[np.bool_]:

@@ -4,26 +4,29 @@ A branching decision is an arc that is in a structure or not, or the order of tw
 a few simplex iterations in both children (strong branching). The search dives into the child with the smaller bound,
 and goes on with the node of the smallest bound when a dive ends.
 
+With several threads each has a linear program of its own and expands a node of its own. They share the open nodes, the
+best structures, the pool of rows and the proof. What a thread finds out about its node is noted at once, with the lock
+of the open nodes, so that a saved state has either the node or its children.
+
 If several best structures are wanted, a node in which one was found at the optimum of its linear program has others,
 too. Its children are those that differ from it first in one variable, by an order of the variables (Lawler 1972).
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.multiplier_proof import ProofStep
 from milpbn.certificate.records import ARC, ORDER, Decision
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.decisions import ArcDecision, fractional, undecided, with_arc
+from milpbn.engine.parent_sets.open_nodes import OpenNodes, SearchNode
 from milpbn.engine.parent_sets.order_relation import propagate, put_before
-from milpbn.engine.parent_sets.rows import Row
+from milpbn.util.threads import in_parts
 
 #: Most candidates of strong branching, and simplex iterations in each of their children.
 CANDIDATES, ITERATIONS = 8, 60
@@ -41,38 +44,11 @@ MOST_COLUMNS = 500
 ALL_COLUMNS, SOME_COLUMNS = 3000, 1500
 
 
-@dataclass(eq=False)
-class SearchNode:
-    """A subproblem: allowed parent sets, an order relation, and a lower bound on the costs of its structures.
-
-    Attributes
-    ----------
-    bound : float
-        The bound, in nats.
-    allowed : uint8 array
-        The allowed parent sets as bits.
-    before : uint64 array, shape (V, W)
-        What comes before each variable.
-    basis : tuple or None
-        The basis of the parent's linear program, its rows and its columns.
-    number, step : int, ProofStep or None
-        If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
-    found : int64 array, shape (V,), or None
-        The parent sets of a structure in it that was offered, without which it is searched on.
-    """
-
-    bound: float
-    allowed: NDArray[np.uint8]
-    before: NDArray[np.uint64]
-    depth: int = 0
-    basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
-    number: int = 0
-    step: ProofStep | None = field(default=None, repr=False)
-    found: NDArray[np.int64] | None = field(default=None, repr=False)
-
-
 #: A decision and its two children, None for one without structures.
 _Decided = tuple[ArcDecision, list[SearchNode | None]]
+#: The children of a node, with which to go on first, and what records in the proof how it was branched on.
+_Branched = tuple[list[SearchNode], Callable[[], None]]
+NOTHING: _Branched = [], lambda: None
 
 
 class Search:
@@ -87,33 +63,23 @@ class Search:
     told : callable
         Called with the bound on all structures that were not found, and the number of nodes, after each node.
 
-    Attributes
-    ----------
-    nodes : int
-        Number of nodes so far.
-    finished : bool
-        Whether no node is open.
-    left : float
-        The smallest bound of a node that was closed although it may hold structures.
+    thread : int
+        Number of the thread that calls `run`: 0, or that of a helper, whose cutting is a `Cutting.copied`.
+    open_nodes : OpenNodes, optional
+        Those of the search that it helps.
     """
 
     def __init__(
-        self, cutting: Cutting, tolerance: Callable[[], float], told: Callable[[float, int], object]
+        self,
+        cutting: Cutting,
+        tolerance: Callable[[], float],
+        told: Callable[[float, int], object],
+        thread: int = 0,
+        open_nodes: OpenNodes | None = None,
     ) -> None:
         self.cutting, self.sets, self.relaxation = cutting, cutting.sets, cutting.relaxation
-        self._tolerance, self._told = tolerance, told
-        self.nodes, self.finished = 0, False
-        self._open: list[tuple[float, int, SearchNode]] = []
-        self._current: SearchNode | None = None
-        self._count = 0
-        self.left = np.inf
-
-    @property
-    def bound(self) -> float:
-        """A lower bound on the costs of all wanted structures that were not found."""
-        bounds = [node.bound for node in (self._current,) if node is not None]
-        bounds += [self._open[0][0]] if self._open else []
-        return min([self.left, *bounds])
+        self._tolerance, self._told, self._thread = tolerance, told, thread
+        self.open = OpenNodes() if open_nodes is None else open_nodes
 
     def begin(self) -> None:
         """Make the root the only open node, unless it has no structure."""
@@ -122,34 +88,46 @@ class Search:
         allowed = cutting.allowed.copy()
         ordered = all(put_before(before, a, b) for a, b in sorted(cutting.rules.ancestors))
         if ordered and propagate(self.sets, allowed, before):
-            self._current = SearchNode(cutting.bound, np.packbits(allowed), before)
+            self.open.store(SearchNode(cutting.bound, np.packbits(allowed), before))
 
-    def open_nodes(self) -> list[SearchNode]:
-        """Return the open nodes, which do not change any more, between the expansions of two nodes."""
-        return [
-            *(node for node in (self._current,) if node is not None),
-            *(node for _, _, node in self._open),
-        ]
-
-    def run(self) -> None:
+    def run(self, threads: int = 1) -> None:
         """Search until no node is open, or until the budget is used up."""
-        cutting = self.cutting
         self._add_remaining()
-        while True:
-            if cutting.budget.over() or (cutting.proof is not None and cutting.proof.full):
-                return
-            if self._current is None and not self._take():
-                self.finished = True
-                self._told(self.bound, self.nodes)
-                return
-            assert self._current is not None
-            # The node itself may be part of a saved state.
-            node = self._current = replace(self._current, before=self._current.before.copy())
-            self.nodes += 1
-            is_open = self._bounded(node)
-            self._record_bound(node)
-            self._current = self._branch(node) if is_open else None
-            self._told(self.bound, self.nodes)
+        more = [
+            Search(self.cutting.copied(k), self._tolerance, self._told, k, self.open)
+            for k in range(1, threads)
+        ]
+        workers = [self, *more]
+        in_parts(lambda begin, end: [one.expand() for one in workers[begin:end]], threads, threads > 1)
+        if self.open.finished:
+            self._told(self.open.bound, self.open.count)
+
+    def expand(self) -> None:
+        """Expand nodes until none is open, or until the budget is used up."""
+        opened = self.open
+        try:
+            while True:
+                with opened.lock:
+                    taken, fresh = opened.take(self._thread, self._pruned, self._stopping)
+                if taken is None:
+                    return
+                if fresh and taken.basis is not None:
+                    self.relaxation.restore(*taken.basis)
+                node = replace(taken, before=taken.before.copy())
+                is_open = self._bounded(node)
+                self._record_bound(node)
+                children, record = self._branch(node) if is_open else NOTHING
+                with opened.lock:
+                    record()
+                    opened.go_on(self._thread, children)
+                    self._told(opened.bound, opened.count)
+        except BaseException:
+            opened.failed = True  # no other thread need wait for this one
+            raise
+
+    def _stopping(self) -> bool:
+        proof = self.cutting.proof
+        return self.open.failed or self.cutting.budget.over() or (proof is not None and proof.full)
 
     def _add_remaining(self) -> None:
         """Add the parent sets that are left to the linear program, or the cheapest of them."""
@@ -167,21 +145,8 @@ class Search:
             return True
         if bound < self.cutting.cutoff - self._tolerance():
             return False
-        self.left = min(self.left, bound)
+        self.open.close(bound)
         return True
-
-    def _take(self) -> bool:
-        """Go on with the open node of the smallest bound; return whether there is one."""
-        while self._open:
-            bound, _, node = heapq.heappop(self._open)
-            if self._pruned(bound):
-                self._open.clear()
-                return False
-            self._current = node
-            if node.basis is not None:
-                self.relaxation.restore(*node.basis)
-            return True
-        return False
 
     def _allowed(self, node: SearchNode) -> NDArray[np.bool_]:
         return np.unpackbits(node.allowed, count=self.sets.n_sets).astype(bool) & self.cutting.allowed
@@ -197,7 +162,7 @@ class Search:
                 node.allowed = np.packbits(allowed)
                 return True
             if not relaxation.solve() and not relaxation.recover():
-                self.left = min(self.left, node.bound)
+                self.open.close(node.bound)
                 return False
             priced = relaxation.price(allowed)
             self._improve(node, priced.bound)
@@ -229,9 +194,9 @@ class Search:
                     cutting.pool.add(rows)
                     continue
                 if not self._pruned(node.bound):
-                    self.left = min(self.left, node.bound)
+                    self.open.close(node.bound)
                 return False
-            if self.nodes % 10 == 1 and turn == 0:
+            if self.open.count % 10 == 1 and turn == 0:
                 cutting.improve(point)
             gain = WORTHWHILE * (cutting.cutoff - node.bound)
             if (turn and node.bound - last < gain) or (turn >= ROUNDS and node.bound - last < 3 * gain):
@@ -266,8 +231,8 @@ class Search:
             return None
         return SearchNode(node.bound, np.packbits(allowed), before, node.depth + 1)
 
-    def _branch(self, node: SearchNode) -> SearchNode | None:
-        """Branch on the best candidate; store one child, and return the other one to go on with."""
+    def _branch(self, node: SearchNode) -> _Branched:
+        """Branch on the best candidate."""
         if node.found is not None:
             return self._without(node, node.found)
         relaxation, cutting, allowed = self.relaxation, self.cutting, self._allowed(node)
@@ -275,12 +240,12 @@ class Search:
         if len(only) == self.sets.n_variables:
             # If it is not allowed, nothing is left; and nothing of a list once it was offered.
             if cutting.offer(only) and not cutting.several:
-                self.left = min(self.left, float(self.sets.costs[only].sum()))
-            return None
+                self.open.close(float(self.sets.costs[only].sum()))
+            return NOTHING
         relaxation.allow(allowed)
         if not relaxation.solve():
-            self.left = min(self.left, node.bound)
-            return None
+            self.open.close(node.bound)
+            return NOTHING
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         start, gap = relaxation.objective, max(1e-9, cutting.cutoff - node.bound)
         best: tuple[float, list[tuple[float, SearchNode]], _Decided] | None = None
@@ -303,17 +268,16 @@ class Search:
                 break
         relaxation.restore(*basis)
         if best is None:
-            self.left = min(self.left, node.bound)
-            return None
-        self._record_decision(node, *best[2])
-        children = sorted(best[1], key=lambda child: child[0])
-        for _, other in children[1:]:
+            self.open.close(node.bound)
+            return NOTHING
+        decided = best[2]
+        children = [child for _, child in sorted(best[1], key=lambda child: child[0])]
+        for other in children[1:]:
             other.basis = basis
-            self.store(other)
-        return children[0][1] if children else None
+        return children, lambda: self._record_decision(node, *decided)
 
-    def _without(self, node: SearchNode, found: NDArray[np.int64]) -> SearchNode | None:
-        """Split a node into children that hold all its structures but one; store them, and return the best one.
+    def _without(self, node: SearchNode, found: NDArray[np.int64]) -> _Branched:
+        """Split a node into children that hold all its structures but one, the best one first.
 
         A child has the found parent sets of the variables before one, and another parent set of that one. The variables
         that are the most expensive to change come first, so that the children with small bounds have most others fixed.
@@ -325,27 +289,25 @@ class Search:
         np.minimum.at(least, sets.child[others], relaxation.price(rest).with_set[others])
         basis = (relaxation.basis(), list(relaxation.rows), relaxation.columns)
         children: list[SearchNode] = []
-        order = np.argsort(-least, kind="stable").tolist()
-        numbers = [0] * len(order)
-        if (proof := self.cutting.proof) is not None:
-            numbers = proof.divide(node.number, relaxation.step(proof), found[order])
-        for i, number in zip(order, numbers, strict=True):
+        order, proof = np.argsort(-least, kind="stable").tolist(), self.cutting.proof
+        step = None if proof is None else relaxation.step(proof)
+        for place, i in enumerate(order):
             allowed, before, bound = rest.copy(), node.before.copy(), max(node.bound, float(least[i]))
             allowed[found[i]] = False
             if bound < np.inf and not self._pruned(bound) and propagate(sets, allowed, before):
-                child = SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis, number)
+                child = SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis, place)
                 children.append(child)
             rest[sets.offsets[i] : sets.offsets[i + 1]] = False
             rest[found[i]] = True
         children.sort(key=lambda child: child.bound)
-        for other in children[1:]:
-            self.store(other)
-        return children[0] if children else None
 
-    def store(self, node: SearchNode) -> None:
-        """Keep an open node for later."""
-        self._count += 1
-        heapq.heappush(self._open, (node.bound, self._count, node))
+        def record() -> None:
+            if proof is not None and step is not None:
+                numbers = proof.divide(node.number, step, found[order])
+                for child in children:
+                    child.number = numbers[child.number]
+
+        return children, record
 
     def _probe(self, child: SearchNode, basis: Any, start: float, gap: float) -> float:
         """Take some simplex iterations in a child, note its bound, and return how much its optimum grows at least."""

@@ -75,10 +75,6 @@ class Engine(ABC):
         """
         assert not options
 
-    def threads(self, options: Options) -> int:
-        """Return the number of threads that it searches with."""
-        return options.n_threads if self.capabilities.threads else 1
-
     def dispatcher(self, options: Options) -> AbstractContextManager[Dispatcher | None]:
         """Begin to start, or to connect, what expands nodes outside this process, if that is asked for.
 

@@ -31,6 +31,7 @@ from milpbn.solving.engines.base import BY_SUBSETS, CERTIFICATE_FULL, Engine, St
 from milpbn.util import stages
 from milpbn.util.memory import available_memory
 from milpbn.util.saved_arrays import SavedArrays
+from milpbn.util.threads import threads_used
 from milpbn.version import __version__
 
 #: With several best structures, the neighbours of so many of the list are offered with every structure found.
@@ -53,7 +54,6 @@ class BranchAndCutEngine(Engine):
         milp=False,
         own_bounds=True,
         resumes=True,
-        threads=False,
     )
 
     def version(self) -> str:
@@ -63,8 +63,8 @@ class BranchAndCutEngine(Engine):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a sum of local terms; see `Engine.run`."""
         stages.enter("branch and cut")
-        run = _Maximisation(problem, start, settings, events)
-        return run.search(start.structure, start.saved)
+        with threads_used(settings.threads):
+            return _Maximisation(problem, start, settings, events).search(start.structure, start.saved)
 
 
 class _Maximisation:
@@ -137,12 +137,12 @@ class _Maximisation:
             search.begin()
         if saved is not None:
             saved.drop()
-        search.run()
-        if not search.finished:
+        search.run(self.settings.threads)
+        if not search.open.finished:
             full = self.proof is not None and self.proof.full
             return Outcome(limit="memory", detail=CERTIFICATE_FULL) if full else Outcome()
         found = cutting.best is not None
-        return Outcome(finished=found, infeasible=not found and search.bound == math.inf)
+        return Outcome(finished=found, infeasible=not found and search.open.bound == math.inf)
 
     def _root(self, saved: SavedArrays | None) -> Cutting:
         """Return the root with a first structure: that of climbing, or the best one of a saved state."""

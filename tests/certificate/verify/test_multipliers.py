@@ -69,7 +69,7 @@ def searched(problem, seed, nodes=10**9):
     """Return the bound that a search of at most so many nodes proves, and the arrays of its proof."""
     proof = MultiplierProof()
     events = EventLog(lambda: events.count >= nodes)
-    settings = Settings(seed=seed, reduce=seed % 3 > 0)
+    settings = Settings(seed=seed, reduce=seed % 3 > 0, threads=1 + seed % 2)
     BranchAndCutEngine().run(problem, Start(proof=proof), settings, events)
     known = max((problem.rescored(s)[0] for s in events.structures), default=-np.inf)
     return max(known, min(events.bounds)), proof.arrays()
@@ -77,7 +77,8 @@ def searched(problem, seed, nodes=10**9):
 
 def searched_in_parts(problem, seed):
     """Return the least bound that a search in parts has told, the numbers of nodes, and the arrays of its proof."""
-    outcome, parts, _, proof = in_parts(problem, Settings(seed=seed, reduce=seed % 3 > 0), certified=True)
+    settings = Settings(seed=seed, reduce=seed % 3 > 0, threads=1 + seed % 2)
+    outcome, parts, _, proof = in_parts(problem, settings, certified=True)
     known = max((problem.rescored(s)[0] for s in parts[-1].structures), default=-np.inf)
     assert outcome.finished
     assert known == pytest.approx(optimum(problem), rel=1e-12)
@@ -204,7 +205,7 @@ def ranked(problem):
 def list_searched(problem, seed, size, reach, nodes=10**9):
     """Return the list of a search, the bound on all others, and the arrays of its proof."""
     proof, pool, events = MultiplierProof(), Pool(size, reach), EventLog(lambda: events.count >= nodes)
-    settings = Settings(seed=seed, reduce=seed % 3 > 0)
+    settings = Settings(seed=seed, reduce=seed % 3 > 0, threads=1 + seed % 2)
     BranchAndCutEngine().run(problem, Start(proof=proof, pool=pool), settings, events)
     if size == 1:
         known = max((problem.rescored(s)[0] for s in events.structures), default=-np.inf)

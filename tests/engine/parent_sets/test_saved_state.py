@@ -19,7 +19,9 @@ def test_the_list_of_a_search_in_parts_is_that_of_the_enumeration(seed, monkeypa
         weaken(monkeypatch, seed)
     rng = np.random.default_rng(seed)
     size, reach = int(rng.choice([2, 3, 5, 20])), float(rng.choice([np.inf, 1, 30])) + 1e-6
-    outcome, parts, pool, _ = in_parts(drawn(seed), Settings(), size=size, reach=reach)
+    outcome, parts, pool, _ = in_parts(
+        drawn(seed), Settings(threads=1 + seed // 2 % 2), size=size, reach=reach
+    )
     assert_list(enumerated(drawn(seed)), outcome, pool)
     assert len(parts) > 1
 

@@ -1,6 +1,7 @@
 """Branch and cut over parent sets against the enumeration of all structures."""
 
 import itertools
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -100,7 +101,7 @@ def test_the_optimum_is_that_of_the_enumeration(seed, monkeypatch):
 @pytest.mark.parametrize("seed", range(60, 120))
 def test_the_tree_proves_what_the_root_leaves_open(seed, monkeypatch):
     weaken(monkeypatch, seed)
-    check(drawn(seed), reduce=seed % 2 == 0)
+    check(drawn(seed), reduce=seed % 2 == 0, threads=1 + seed % 3)
 
 
 def weaken(monkeypatch, seed):
@@ -126,12 +127,33 @@ def test_the_list_of_the_best_is_that_of_the_enumeration(seeds, monkeypatch):
             check_list(seed)
 
 
+def test_an_error_in_a_thread_ends_the_search(monkeypatch):
+    weaken(monkeypatch, 0)
+    plain = search.Search._branch
+
+    def branch(self, node):
+        if self._thread:
+            raise ArithmeticError("a helper fails")
+        time.sleep(0.02)
+        return plain(self, node)
+
+    monkeypatch.setattr(search.Search, "_branch", branch)
+    failed = 0
+    for seed in range(60, 80):
+        try:
+            solved(drawn(seed), threads=3)
+        except ArithmeticError:
+            failed += 1
+    assert failed
+
+
 def check_list(seed):
     """Check the list of a random problem."""
     problem, rng = drawn(seed), np.random.default_rng(seed)
     every = enumerated(problem)
     pool = Pool(int(rng.choice([2, 3, 5, 20, 100])), float(rng.choice([np.inf, 0, 1, 30])) + 1e-6)
-    outcome = BranchAndCutEngine().run(problem, Start(pool=pool), Settings(reduce=seed % 3 > 0), EventLog())
+    settings = Settings(reduce=seed % 3 > 0, threads=1 + seed % 2)
+    outcome = BranchAndCutEngine().run(problem, Start(pool=pool), settings, EventLog())
     assert_list(every, outcome, pool)
 
 
