@@ -1,7 +1,6 @@
 """Branch and cut over parent sets against the enumeration of all structures."""
 
 import itertools
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -125,26 +124,6 @@ def test_the_list_of_the_best_is_that_of_the_enumeration(seeds, monkeypatch):
             if seed % 2:
                 weaken(patch, seed)
             check_list(seed)
-
-
-def test_an_error_in_a_thread_ends_the_search(monkeypatch):
-    weaken(monkeypatch, 0)
-    plain = search.Search._branch
-
-    def branch(self, node):
-        if self._thread:
-            raise ArithmeticError("a helper fails")
-        time.sleep(0.02)
-        return plain(self, node)
-
-    monkeypatch.setattr(search.Search, "_branch", branch)
-    failed = 0
-    for seed in range(60, 80):
-        try:
-            solved(drawn(seed), threads=3)
-        except ArithmeticError:
-            failed += 1
-    assert failed
 
 
 def check_list(seed):

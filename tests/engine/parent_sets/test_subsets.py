@@ -1,5 +1,6 @@
 """Dynamic programming over subsets of variables against enumeration, and against branch and cut."""
 
+import time
 from dataclasses import replace
 from fractions import Fraction
 
@@ -7,10 +8,11 @@ import numpy as np
 import oracle
 import pytest
 from running import predicate, random_constraints, random_data
-from test_search_of_parent_sets import drawn, enumerated, solved
+from test_search_of_parent_sets import drawn, enumerated, solved, weaken
 
 from milpbn import Score, solve
 from milpbn.claims.reasons import Reason
+from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.parent_sets.subsets import SubsetProgram
 from milpbn.errors import InputError
@@ -69,8 +71,8 @@ def test_branch_and_cut_finds_the_same(seeds, monkeypatch):
         scores, how = larger(seed), {"verbose": False, "random_state": seed}
         other = solved(LocalProblem.of(scores), seed=seed)
         with monkeypatch.context() as patch:
-            patch.setattr(branch_and_cut, "MOST_SECONDS", 0.0)
-            score, _, outcome = solved(LocalProblem.of(scores), seed=seed)
+            weaken(patch, seed)
+            score, _, outcome = solved(LocalProblem.of(scores), seed=seed, threads=1 + seed % 3)
         assert outcome.proved_by == ""
         if outcome.infeasible:
             assert other[2].infeasible
@@ -80,6 +82,27 @@ def test_branch_and_cut_finds_the_same(seeds, monkeypatch):
         assert f"optimal ({BY_SUBSETS})" in describe(found)
         assert found.objective == other[0] == pytest.approx(score, rel=1e-12)
         assert found.objective <= found.bound <= found.objective + 1e-9 * abs(found.objective)
+
+
+def test_an_error_in_a_thread_ends_the_search(monkeypatch):
+    weaken(monkeypatch, 0)
+    plain = Search._bounded
+
+    def bounded(self, node):
+        if self.relaxation is not first[0]:
+            raise ArithmeticError("a helper fails")
+        time.sleep(0.02)  # so that the helpers get nodes
+        return plain(self, node)
+
+    def begin(self):
+        first[:] = [self.relaxation]
+        plain_begin(self)
+
+    first, plain_begin = [], Search.begin
+    monkeypatch.setattr(Search, "_bounded", bounded)
+    monkeypatch.setattr(Search, "begin", begin)
+    with pytest.raises(ArithmeticError, match="a helper"):
+        solved(LocalProblem.of(larger(0)), threads=3)
 
 
 @pytest.mark.parametrize("seed", range(30))
