@@ -36,6 +36,8 @@ class SearchNode:
         If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
     found : int64 array, shape (V,), or None
         The parent sets of a structure in it that was offered, without which it is searched on.
+    thread : int
+        The thread whose linear program the basis is of.
     """
 
     bound: float
@@ -46,6 +48,7 @@ class SearchNode:
     number: int = 0
     step: ProofStep | None = field(default=None, repr=False)
     found: NDArray[np.int64] | None = field(default=None, repr=False)
+    thread: int = 0
 
 
 class OpenNodes:

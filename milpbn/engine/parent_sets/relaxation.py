@@ -7,6 +7,7 @@ of its dual values as multipliers (`milpbn.engine.parent_sets.rows.lagrangian`),
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -249,6 +250,15 @@ class RestrictedProgram:
     def basis(self) -> Any:
         """Return the basis of the last solution."""
         return self.solver.getBasis()
+
+    def add_used(self, basis: Any, rows: Sequence[Row], columns: NDArray[np.int64]) -> None:
+        """Add the rows that are tight in a basis of another linear program, and its basic columns."""
+        status, n = self._highs.HighsBasisStatus, self.sets.n_variables
+        used = [own == status.kBasic for own in list(basis.col_status)[n:]]
+        tight = [own != status.kBasic for own in list(basis.row_status)[n:]]
+        self.add_rows(compress(rows, tight))
+        basic = columns[np.array(used, dtype=bool)]
+        self.add_columns(basic[self.place[basic] < 0])
 
     def restore(self, basis: Any, rows: Sequence[Row], columns: NDArray[np.int64]) -> None:
         """Begin the next solution with a basis of the linear program with `rows` and `columns`.

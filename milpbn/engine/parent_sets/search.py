@@ -62,7 +62,6 @@ class Search:
         A node is pruned if its bound is below the cutoff by at most what it returns, in nats.
     told : callable
         Called with the bound on all structures that were not found, and the number of nodes, after each node.
-
     thread : int
         Number of the thread that calls `run`: 0, or that of a helper, whose cutting is a `Cutting.copied`.
     open_nodes : OpenNodes, optional
@@ -94,7 +93,7 @@ class Search:
         """Search until no node is open, or until the budget is used up."""
         self._add_remaining()
         more = [
-            Search(self.cutting.copied(k), self._tolerance, self._told, k, self.open)
+            type(self)(self.cutting.copied(k), self._tolerance, self._told, k, self.open)
             for k in range(1, threads)
         ]
         workers = [self, *more]
@@ -112,6 +111,8 @@ class Search:
                 if taken is None:
                     return
                 if fresh and taken.basis is not None:
+                    if taken.thread != self._thread:
+                        self.relaxation.add_used(*taken.basis)
                     self.relaxation.restore(*taken.basis)
                 node = replace(taken, before=taken.before.copy())
                 is_open = self._bounded(node)
@@ -273,7 +274,7 @@ class Search:
         decided = best[2]
         children = [child for _, child in sorted(best[1], key=lambda child: child[0])]
         for other in children[1:]:
-            other.basis = basis
+            other.basis, other.thread = basis, self._thread
         return children, lambda: self._record_decision(node, *decided)
 
     def _without(self, node: SearchNode, found: NDArray[np.int64]) -> _Branched:
@@ -296,6 +297,7 @@ class Search:
             allowed[found[i]] = False
             if bound < np.inf and not self._pruned(bound) and propagate(sets, allowed, before):
                 child = SearchNode(bound, np.packbits(allowed), before, node.depth + 1, basis, place)
+                child.thread = self._thread
                 children.append(child)
             rest[sets.offsets[i] : sets.offsets[i + 1]] = False
             rest[found[i]] = True
