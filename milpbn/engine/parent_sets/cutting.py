@@ -80,7 +80,7 @@ class RowPool:
         return list(islice((row for r in order if (row := self._rows[r]) not in present), MOST_POOLED))
 
 
-class Known:
+class BestKnown:
     """What threads share about structures; see the attributes of `Cutting`."""
 
     def __init__(self) -> None:
@@ -147,7 +147,7 @@ class Cutting:
         self._found, self._limits, self.margin, self.rules = found, limits, margin, rules
         self._seed, self.rng, self.several = seed, np.random.default_rng(seed), several
         self.allowed = np.ones(sets.n_sets, dtype=bool)
-        self.bound, self.known = 0.0, Known()
+        self.bound, self.known = 0.0, BestKnown()
         self.relaxation = RestrictedProgram(sets)
         self.pool = RowPool(sets.n_variables)
         self.rounds = 0

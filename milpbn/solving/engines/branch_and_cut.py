@@ -171,8 +171,8 @@ class _Maximisation:
         """
         cutting, rules = self._cutting, self.problem.rules
         assert cutting is not None
-        several = self.pool.size > 1 or rules.max_children or rules.on_paths
-        if several or self.proof is not None or cutting.sets.n_variables > WORD:
+        excluded = self.pool.size > 1 or rules.max_children or rules.on_paths
+        if excluded or self.proof is not None or cutting.sets.n_variables > WORD:
             return None
         program, free = SubsetProgram(cutting.sets, cutting.allowed), available_memory()
         most = min(ROUND_SECONDS * rounds, MOST_SECONDS, self.events.budget.left())
