@@ -75,7 +75,10 @@ def test_what_has_no_certificate_is_refused(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             solve(
-                data, **{"score": Score(name="mdl"), **options}, certificate=tmp_path / "proof.npz", verbose=False
+                data,
+                **{"score": Score(name="mdl"), **options},
+                certificate=tmp_path / "proof.npz",
+                verbose=False,
             )
 
 
