@@ -173,7 +173,7 @@ def drawn_with_paths(seed):
     rng, problem = np.random.default_rng(seed), drawn(seed)
     n = min(4 + seed % 2, problem.candidates.n_variables)
     kept = [
-        [s for s in own if max(s, default=0) < n and rng.random() < 0.7 or not s]
+        [s for s in own if (max(s, default=0) < n and rng.random() < 0.7) or not s]
         for own in problem.candidates.sets
     ]
     candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(map(tuple, kept[:n])))
