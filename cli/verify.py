@@ -112,7 +112,7 @@ def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bo
         import_extra("mpmath", "exact", "--exact")
         from milpbn.certificate.exact.local import check_local
 
-        say(_exactly(lambda: check_local(*given)))
+        say(_exactly(lambda: check_local(*given), _aside(values)))
 
 
 def describe(proved: Verification, result: Result | None) -> str:
@@ -185,13 +185,16 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
     import_extra("mpmath", "exact", "--exact")
     from milpbn.certificate.exact.check import check
 
+    return _exactly(lambda: check(values, certificate, data), _aside(values))
+
+
+def _aside(values: Mapping[str, Any] | None) -> str:
+    """Return what the exact checker leaves aside."""
     listed = values is not None and values.get("alternatives") is not None
-    return _exactly(
-        lambda: check(values, certificate, data), " (order and equivalences aside)" if listed else ""
-    )
+    return " (order and equivalences aside)" if listed else ""
 
 
-def _exactly(checked: Callable[[], tuple[tuple[Fraction, Fraction], Fraction]], aside: str = "") -> str:
+def _exactly(checked: Callable[[], tuple[tuple[Fraction, Fraction], Fraction]], aside: str) -> str:
     """Return what an exact checker proves as lines of text; raise InputError if it refuses a claim."""
     from milpbn.certificate.exact.arithmetic import NotProvedError
 

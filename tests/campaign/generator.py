@@ -319,7 +319,7 @@ def _options(rng: random.Random, case: Case, aim: str) -> dict[str, Any]:
     if rng.random() < (0.12 if name in NATIVE else 0.01) and aim == "all":
         options["subset"] = rng.randint(1, max(2, len(case.rows)))
     if aim == "decomposable" and rng.random() < 0.4:
-        options["n_best"] = rng.choice([2, 3, 5, 8, 20, 50, 700])
+        options["n_best"] = rng.choice([2, 2, 3, 3, 5, 5, 8, 8, 20, 20, 50, 700])
         if rng.random() < 0.3:
             options["within"] = rng.choice([0, 0.1, 1, 3, 30])
     if rng.random() < 0.2:

@@ -169,7 +169,7 @@ def _false_claim(rng: random.Random, shop: Shop) -> dict[str, Any]:
 
 
 def _false_list(rng: random.Random, shop: Shop) -> dict[str, Any]:
-    """A list of a running search that may lack better structures, or more than one, and bounds that may be too small."""
+    """A list of a running search that may lack better structures, and bounds that may be too small."""
     names, of, values = shop.case.names, shop.header["alternatives"], shop.known.values
     ranked = sorted(values, key=lambda graph: -values[graph])
     graphs = rng.sample(ranked, rng.randint(1, min(of["asked"], len(ranked))))

@@ -19,6 +19,7 @@ from campaign.share import Share
 #: Scores that branch and cut lists structures for.
 LINEAR = ("ll", "mdl", "aic", "bdeu")
 
+
 def draw_list(seed: int) -> Case:
     """Return a problem with a number of best structures, and with a certificate if there is one for its score."""
     rng = random.Random(f"list {seed}")
@@ -46,7 +47,9 @@ def draw_list(seed: int) -> Case:
     options["n_best"] = rng.choice([2, 2, 3, 5, 8, 13, 20, 50, 200, 700])
     if rng.random() < 0.3:
         options["within"] = rng.choice([0, 1e-3, 0.1, 1, 3, 30])
-    case = case.but(options=options, certificate=certifies(case), copies=[])  # without merging, copies take minutes
+    case = case.but(
+        options=options, certificate=certifies(case), copies=[]
+    )  # without merging, copies take minutes
     return _at_the_edge(rng, case)
 
 

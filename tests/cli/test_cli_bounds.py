@@ -171,10 +171,20 @@ def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof, tmp_path)
         (["--p", "2"], "p must lie"),
         (["--time-limit", "0"], "time limit"),
         (["--threads", "0"], "threads"),
-        (["--score", "mdl", "--certificate", tmp_path / "c.npz"], "comes with a whole search"),
+        (["--score", "aicc", "--certificate", tmp_path / "c.npz"], "not with aicc"),
         (["--output", proof / "toy.csv"], "overwrite"),
     ):
         assert words in refused("bound", proof / "toy.csv", "-q", *arguments).stderr
+
+
+def test_the_bound_of_a_decomposable_score_is_proved(proof, tmp_path):
+    files = tmp_path / "result.json", tmp_path / "proof.npz"
+    told = ("--output", files[0], "--certificate", files[1])
+    succeed("bound", proof / "toy.csv", "--score", "bdeu", *told, "-q")
+    known = load(files[0])
+    succeed("verify", files[0], proof / "toy.csv", "--certificate", files[1], "--exact")
+    files[0].write_text(json.dumps({**known, "bound": known["objective"] - 1}))
+    assert refused("verify", files[0], proof / "toy.csv", "--certificate", files[1]).exit_code == 2
 
 
 def test_verify_checks_the_values_as_the_file_has_them(proof, tmp_path):

@@ -84,7 +84,6 @@ def test_the_best_structures_are_listed(scores, tmp_path):
         (["--split", "train"], "--split is not available"),
         (["--backend", "native"], "no MILP solver 'native'"),
         (["--n-best", "3", "--backend", "highs"], "comes with the backend branch-and-cut"),
-        (["--within", "1", "--certificate", "p.npz"], "for local scores has no certificate"),
     ],
 )
 def test_options_of_data_are_refused(scores, tmp_path, options, said):

@@ -131,10 +131,12 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         need(claim.get("proved") is None, "The claim has arcs that such a certificate does not prove.")
         terms = zip(problem.parent_sets, problem.linear, strict=True)
         sets = [(i, as_mask(s), term / ONE) for (i, s), term in terms]
-        number_sets, _ = _listed(problem, listed, place) or (None, None)
-        structures = number_sets and [[problem.parent_sets[p][1] for p in sorted(own)] for own in number_sets]
-        prove_listed(sets, problem.rules, arrays, bound, structures, others := claimed_others(listed))
-        check_others(listed, others, lambda: Fraction(0), limit)
+        choices, others = _listed(problem, listed, place), claimed_others(listed)
+        structures = (
+            [[problem.parent_sets[p][1] for p in sorted(own)] for own in choices[0]] if choices else None
+        )
+        prove_listed(sets, problem.rules, arrays, bound, structures, others)
+        check_others(listed, others, lambda: bound, limit)
         need(bound >= objective, "The claimed bound is below the score of the structure.")
         need(as_said, "The structure is not proved optimal.")
         return (low, high), bound

@@ -1,8 +1,8 @@
 """A proof by multipliers in exact arithmetic: sums of one term per variable and its parent set are at most a bound.
 
 What is proved. A structure gives every variable i one parent set S_i, without a cycle, within the limits of children,
-and obeying the constraints on paths; its score is the sum of the terms of (i, S_i). For rows sum_i a(i, S_i) <= b that hold for every structure,
-and multipliers y >= 0, no structure of a node scores more than
+and obeying the constraints on paths; its score is the sum of the terms of (i, S_i). For rows sum_i a(i, S_i) <= b that
+hold for every structure, and multipliers y >= 0, no structure of a node scores more than
 
     sum_i max_S (term_iS - sum_r y_r a_r(i, S)) + sum_r y_r b_r,
 
@@ -13,11 +13,13 @@ subsets and f({}) = 0:
     a(i, S) = min { f(U + i) - f(U) : S n B subset of U subset of B - i },    b = f(B).
 
 Let U_i be the members of B before i in an order. They contain S_i n B, so that a(i, S_i) <= f(U_i + i) - f(U_i); the
-right-hand sides add up to f(B). Constraints on paths give three more kinds. If a is an ancestor of d, and C has d and
-not a, then a path enters C: not all members have S within C (CLOSED; a = 1 for those that have, b = |C| - 1). If a is no
-ancestor of d, a structure stays acyclic with the arc d -> a, and the cluster C + a, where C has d, says that not all
-members of C have a parent in C + a (REACHED). Arcs that leave the variables of an independence connected are not all
-there (ARCS; a = 1 for a child with all of its arcs, b = the number of children - 1), because more arcs separate no more.
+right-hand sides add up to f(B). Constraints on paths give three more kinds, with b = the number of members - 1:
+
+    CLOSED, a(i, S) = 1 if S lies within C, which has d and not its ancestor j: a path from j to d enters C.
+    REACHED, a(i, S) = 1 if S meets C + j, where j is no ancestor of d in C: a structure stays acyclic with the arc
+        d -> j, and then the cluster C + j, in which j has a parent, says this about the others.
+    ARCS, a(i, S) = 1 if S has all arcs into i of some that leave the variables of an independence connected: more arcs
+        separate no more, so that not all of them are there.
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
 one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and
@@ -28,7 +30,7 @@ without a branch has to end with nothing left, or with a step whose number does 
 
 If a result lists structures, the bound is on all others. Then, and with ancestors, all sets have to be searched. A
 branch PARENT_SET asks for set number a. A node may also end with one structure only, if it is listed, or breaks a
-constraint on paths (`_obeys`).
+constraint on paths (`ExactRules.obeyed`).
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class ExactRules(NamedTuple):
     An independence has two variables, and those that separate them.
     """
 
-    limits: Mapping[int, int] = {}  # noqa: RUF012
+    limits: Mapping[int, int]
     ancestors: Collection[tuple[int, int]] = ()
     no_ancestors: Collection[tuple[int, int]] = ()
     independences: Collection[tuple[int, int, Collection[int]]] = ()
@@ -76,7 +78,7 @@ def _ancestors(parents: Sequence[int]) -> list[int]:
 
 
 def separated(parents: Sequence[int], a: int, b: int, given: Collection[int]) -> bool:
-    """Whether the given variables separate a and b in the moral graph of the ancestors of all (Lauritzen et al. 1990)."""
+    """Whether some variables separate a and b in the moral graph of the ancestors of all (Lauritzen et al. 1990)."""
     above, among, blocked = _ancestors(parents), 0, sum(1 << j for j in given)
     for j in (a, b, *given):
         among |= above[j]
@@ -127,6 +129,7 @@ def prove_listed(
     """
     term_of = {(i, s): term for i, s, term in sets}
     listed = None if structures is None else {tuple(map(as_mask, own)) for own in structures}
+    need(len(listed or ()) == len(structures or ()), "The list has a structure twice.")
     for masks in listed or ():
         total = sum((term_of[family] for family in enumerate(masks)), Fraction(0))
         need(total <= bound, "A listed structure exceeds the bound.")
@@ -182,7 +185,9 @@ class _ExactProof:
             arrays["row_members"].tolist(), column(arrays, "row_limit", int), strict=True
         ):
             inside = [i for i, member in enumerate(flags) if member]
-            size = 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else int(limit == REACHED)
+            size = (
+                1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else int(limit == REACHED)
+            )
             size = 1 + 2 * max(0, values[0]) if limit == ARCS else size
             self.rows.append(self._row(inside, limit, values[:size]))
             values = values[size:]
@@ -200,7 +205,10 @@ class _ExactProof:
         need({*reached}.issuperset((*self.branches, *self.steps)), "The certificate never reaches a node.")
         for kind, a, b, *_ in self.branches.values():
             known = kind in (ARC, ORDER) and a != b and 0 <= min(a, b) <= max(a, b) < V
-            need(known or (kind == PARENT_SET and 0 <= a < len(sets)), "The certificate has an unknown decision.")
+            need(
+                known or (kind == PARENT_SET and 0 <= a < len(sets)),
+                "The certificate has an unknown decision.",
+            )
 
     def _row(self, inside: list[int], limit: int, values: list[int]) -> _ExactRow:
         """Return an inequality that every structure obeys; `values` are those of f, subset by subset, or name arcs."""

@@ -150,7 +150,11 @@ class ExactProblem:
         bare = {i for i, s in self.parent_sets if self.alike and self.last not in (i, *s)}
         free = {(i, s) for i, s in families if i in bare and self.last not in s and self.admits(i, s)}
         known = free.union(self.parent_sets).issuperset(families) and len(placed) == len(structure)
-        return known and not self.exceeds_child_limit(structure) and self.rules.obeyed([*map(as_mask, structure)])
+        return (
+            known
+            and not self.exceeds_child_limit(structure)
+            and self.rules.obeyed([*map(as_mask, structure)])
+        )
 
     def count(self, i: int, parents: Parents, one: int | None) -> dict[Row, int]:
         """Return n_{j|h} by (j, *h) and n_h by h, (2), times `scale`; with `one`, that class is 0, the others 1."""

@@ -75,7 +75,9 @@ def read_listed(
         return None
     choices: dict[bytes, int] = {}
     cutoff = last_error = math.inf
-    structures = [Structure.from_mapping(candidates.names, one.structure.to_mapping()) for one in claim.structures]
+    structures = [
+        Structure.from_mapping(candidates.names, one.structure.to_mapping()) for one in claim.structures
+    ]
     for number, (structure, one) in enumerate(zip(structures, claim.structures, strict=True), start=1):
         reason, choice = objection(structure), candidates.choice(structure)
         if reason is None and choice is None:

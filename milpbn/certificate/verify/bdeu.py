@@ -5,8 +5,8 @@ sum over the parents' states h of
 
     log G(a r) - log G(a r + n_h) + sum_j (log G(a + n_{j|h}) - log G(a)),
 
-where G is the gamma function. All of it is written as `rise`: one count of every h stands beside the sum of all of them,
-so that heavy weights of one state do not cancel.
+where G is the gamma function. All of it is written as `rise`: the largest count of every h stands beside the sum of
+all of them, so that heavy weights of one state do not cancel.
 """
 
 from __future__ import annotations

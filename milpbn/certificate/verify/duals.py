@@ -35,8 +35,8 @@ def local_terms(
     """Return the terms of a score that are linear in eta, and their rounding errors, each of shape (P,).
 
     The terms are the penalty, the hybrid term and the arc weights. A likelihood score is a hybrid term with the factor
-    1, and its penalty. Under leave-one-out scores the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with
-    the prior's pseudo-counts instead of a.
+    1, and its penalty. Under leave-one-out scores the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a
+    sp(X_i))), or with the prior's pseudo-counts instead of a.
     """
     terms, sizes = np.zeros((2, candidates.n_sets))
     likelihood, penalty = LIKELIHOODS.get(score.name, (score.hybrid, score.penalty))

@@ -96,7 +96,9 @@ def prove_listed(
         return prove(candidates, terms, rules, arrays, bound)
     highest = max(math.fsum(terms[np.frombuffer(key, dtype=np.int64)]) for key in listed.choices)
     if highest + EPS * abs(highest) > bound:
-        raise InputError(f"A structure of the list may score {highest!r}, which is above the bound {bound!r}.")
+        raise InputError(
+            f"A structure of the list may score {highest!r}, which is above the bound {bound!r}."
+        )
     return prove(candidates, terms, rules, arrays, min(bound, listed.bound), listed.choices)
 
 
@@ -165,7 +167,11 @@ def _searched(
                 )
             # Of the subsets, the first one has the largest term.
             np.maximum.at(raised, own[subset.argmax(axis=0)], terms[some])
-    return np.flatnonzero(searched), MemberSets(candidates.variable[searched], is_parent[searched]), raised[searched]
+    return (
+        np.flatnonzero(searched),
+        MemberSets(candidates.variable[searched], is_parent[searched]),
+        raised[searched],
+    )
 
 
 class _Inequality(NamedTuple):
@@ -305,8 +311,8 @@ class _Walk:
     """The walk through a tree: every leaf has to have no parent sets left, or a bound on costs that suffices.
 
     `terms`, shape (K,), are those of the `sets`, whose numbers as candidates are `number`. A leaf may also hold one
-    structure only, which is `listed` or breaks a constraint on paths. `least` is the cost from which on a structure does
-    not exceed the claimed bound, or is none.
+    structure only, which is `listed` or breaks a constraint on paths. From the cost `least` on, a structure does not
+    exceed the claimed bound, or there is none.
     """
 
     def __init__(
@@ -323,7 +329,9 @@ class _Walk:
         costs = largest[sets.variable] - terms
         best, most = math.fsum(largest), math.fsum(np.maximum.reduceat(costs, starts))
         self._tree, self._best, self._bound, self._listed = tree, best, bound, listed
-        self._least = min(best - bound + 4 * U * (abs(best) + abs(bound)), np.nextafter(most * (1 + 4 * U), np.inf))
+        self._least = min(
+            best - bound + 4 * U * (abs(best) + abs(bound)), np.nextafter(most * (1 + 4 * U), np.inf)
+        )
         self._removed = 0
         self._take(number, sets, costs)
 

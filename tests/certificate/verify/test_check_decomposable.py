@@ -23,6 +23,8 @@ RULES = [
     Constraints(),
     Constraints(max_children={"*": 1}, arc_weights={("X2", "X3"): 1.5}),
     Constraints(fixed={"X3": ("C",)}, required=(("X1", "X2"),)),
+    Constraints(ancestors=(("X2", "X1"),), independences=(("X1", "X3", ("C",)),)),
+    Constraints(no_ancestors=(("C", "X2"), ("X1", "X3"))),
 ]
 
 
@@ -65,9 +67,41 @@ def test_other_claims_are_refused(key, value, words, tmp_path):
 def test_what_has_no_certificate_is_refused(tmp_path):
     data = random_data(5, n_samples=60)
     for options, words in (
-        ({"root_only": True}, "comes with a whole search"),
         ({"backend": "highs"}, "native and branch-and-cut, not with highs"),
-        ({"n_best": 2}, "n-best"),
+        (
+            {"score": Score(), "constraints": Constraints(ancestors=(("X1", "X2"),)), "backend": "highs"},
+            "cannot hold constraints on paths",
+        ),
     ):
         with pytest.raises(InputError, match=words):
-            solve(data, Score(name="mdl"), certificate=tmp_path / "proof.npz", verbose=False, **options)
+            solve(
+                data,
+                **{"score": Score(name="mdl"), **options},
+                certificate=tmp_path / "proof.npz",
+                verbose=False,
+            )
+
+
+@pytest.mark.parametrize("options", [{"root_only": True}, {"n_best": 4}, {"within": 3.0}, {"n_best": 1000}])
+def test_bounds_and_lists_are_proved(options, tmp_path):
+    data, path = random_data(7, n_samples=60), tmp_path / "proof.npz"
+    for rules in (Constraints(), Constraints(ancestors=(("X1", "C"),))):
+        score = Score(name="bdeu", max_parents=1)
+        result = solve(data, score, constraints=rules, certificate=path, verbose=False, **options)
+        proved = verify(result, path, data)
+        check_exactly(result.to_dict(), path, data)
+        assert proved.bound == result.bound
+        listed = result.alternatives
+        assert (proved.listed, listed is None) in ((None, True), (listed and len(listed.structures), False))
+        if listed is not None and len(listed.structures) > 1:
+            assert listed.optimal
+            told = result.to_dict()
+            last = told["alternatives"]["structures"].pop()
+            told["alternatives"] |= {"asked": 2000, "optimal": False, "exhausted": False, "within": None}
+            told["alternatives"] |= {"bound": last["objective"] - 0.01, "same_posteriors": []}
+            told["alternatives"]["markov_equivalent"] = []
+            told["status"] = {"reason": "running", "limit": None, "detail": ""}
+            with pytest.raises(InputError, match="only proves"):
+                verify(told, path, data)
+            with pytest.raises(NotProvedError, match="not proved"):
+                check_exactly(told, path, data)

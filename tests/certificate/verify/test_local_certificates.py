@@ -77,17 +77,27 @@ def test_false_claims_are_refused(changes, words, run, tmp_path):
         assert any(word in done.words for word in words.split("|")), done.words
 
 
-def test_a_list_of_the_best_structures_is_refused(run, tmp_path):
-    """The certificate says nothing about the list, which could hold anything."""
+@pytest.mark.parametrize("options", [("--n-best", 3), ("--n-best", 100), ("--within", 30)])
+def test_the_list_of_the_best_structures_is_proved(options, run, tmp_path):
     scores, _, certificate = run
-    listed = tmp_path / "listed.json"
-    assert command("solve", scores, "--n-best", 2, "--output", listed, "-q").code == 0
-    done = command("verify", listed, scores, "--certificate", certificate)
+    path, proof = tmp_path / "listed.json", tmp_path / "listed.npz"
+    assert command("solve", scores, *options, "--output", path, "--certificate", proof, "-q").code == 0
+    done = command("verify", path, scores, "--certificate", proof, "--exact")
+    assert done.code == 0, done.words
+    assert "order and equivalences checked" in done.printed
+    local, values = read_jkl(scores), json.loads(path.read_text())
+    listed, words = values["alternatives"], {"reason": "running", "limit": None, "detail": ""}
+    last = listed["structures"].pop(1)["objective"]
+    listed |= {"asked": 99, "bound": last - 0.01, "exhausted": False, "optimal": False}
+    listed |= {"within": None, "markov_equivalent": []}
+    (tmp_path / "false.json").write_text(json.dumps({**values, "status": words}))
+    done = command("verify", tmp_path / "false.json", scores, "--certificate", proof)
     assert done.code == 2
-    assert "proves nothing about the other best structures" in done.words
-    local, values = read_jkl(scores), json.loads(listed.read_text())
-    with pytest.raises(NotProvedError, match="has a list"):
-        check_local(values, certificate, local.candidates, local.scores, local.sha256)
+    assert "only proves" in done.words
+    with pytest.raises(NotProvedError, match="not proved"):
+        check_local({**values, "status": words}, proof, local.candidates, local.scores, local.sha256)
+    done = command("verify", path, scores, "--certificate", certificate)  # of a run without a list
+    assert done.code == 2
 
 
 def test_other_scores_are_refused(run, tmp_path):

@@ -172,7 +172,10 @@ def drawn_with_paths(seed):
     """Return a problem of 4 or 5 variables with few parent sets, most of them with constraints on paths."""
     rng, problem = np.random.default_rng(seed), drawn(seed)
     n = min(4 + seed % 2, problem.candidates.n_variables)
-    kept = [[s for s in own if max(s, default=0) < n and rng.random() < 0.7 or not s] for own in problem.candidates.sets]
+    kept = [
+        [s for s in own if (max(s, default=0) < n and rng.random() < 0.7) or not s]
+        for own in problem.candidates.sets
+    ]
     candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(map(tuple, kept[:n])))
     pairs = [(j, i) for i in range(n) for j in range(n) if i != j]
 
@@ -189,7 +192,11 @@ def drawn_with_paths(seed):
         no_ancestors=frozenset(some(2) if rng.random() < 0.6 else ()),
         independences=frozenset(apart(*pair) for pair in some(2)) if rng.random() < 0.6 else frozenset(),
     )
-    scores = 10.0 * rng.integers(-3, 4, candidates.n_sets) if seed % 4 == 1 else 9 * rng.normal(size=candidates.n_sets)
+    scores = (
+        10.0 * rng.integers(-3, 4, candidates.n_sets)
+        if seed % 4 == 1
+        else 9 * rng.normal(size=candidates.n_sets)
+    )
     local = LocalProblem.of(LocalScores(candidates, scores))
     return LocalProblem(local.data, local.score, candidates, rules, local.linear, local.linear_error)
 
