@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from milpbn.drawing.svg import to_svg
 from milpbn.experiments.base import Figures
 from milpbn.experiments.cells import Cell, KeptCells
 from milpbn.experiments.page import head, read_remarks
-from milpbn.experiments.protocol import Part, table_hash
+from milpbn.experiments.protocol import Part, PartRows, table_hash
 from milpbn.experiments.runner import Study, Task, missing
 from milpbn.experiments.statistics import LEVELS, outperforms
 from milpbn.util.atomic import atomic_write_text
@@ -89,26 +89,17 @@ with one split, a binomial test of accuracy and none of log-loss)."""
 MEANS = "AUC is that of two classes; seconds are those of the processor for choice and fit together."
 
 
-@lru_cache(maxsize=64)
-def table(name: str, data_dir: Path | None) -> Table:
-    """Read a data set with the kinds of columns that its catalog names; rows with missing values as it says, too."""
-    found = read_table(name, data_dir=data_dir)
-    return read_table(name, data_dir=data_dir, continuous=found.features) if name in NUMBERS else found
-
-
-@lru_cache(maxsize=64)
-def splits(name: str, data_dir: Path | None, repeats: int) -> dict[str, Part]:
-    """Return the stratified splits of a data set by name; their seeds are 1, 2, 3."""
-    whole = table(name, data_dir)
-    classes = np.unique(whole.frame[whole.target].astype(str), return_inverse=True)[1]
-    rows = {f"split-{k}": validation_split(classes, TEST_SHARE, k) for k in range(1, repeats + 1)}
-    return {part: Part(part, whole, *these) for part, these in rows.items()}
+def with_numbers(table: Table) -> Table:
+    """Return a table whose columns are numbers if it is one of `NUMBERS`."""
+    if table.name not in NUMBERS:
+        return table
+    return replace(table, kinds={**table.kinds, **dict.fromkeys(table.features, "continuous")})
 
 
 @lru_cache(maxsize=64)
 def _facts(name: str, data_dir: Path | None) -> tuple[str, int]:
     """Return the hash of a data set, and its rows times classes."""
-    whole = table(name, data_dir)
+    whole = with_numbers(read_table(name, data_dir=data_dir))
     return table_hash(whole), whole.n_rows * whole.frame[whole.target].nunique()
 
 
@@ -144,9 +135,12 @@ class RawStudy(Study):
             found.append(Task(data, part, ((cell, one),)))
         return found
 
-    def part(self, task: Task) -> Part:
-        """Return the rows of a split."""
-        return splits(task.data, self.data_dir, self.repeats)[task.part]
+    def divided(self, table: Table) -> dict[str, PartRows]:
+        """Return the stratified splits by name; their seeds are 1, 2, 3."""
+        whole = with_numbers(table)
+        classes = np.unique(whole.frame[whole.target].astype(str), return_inverse=True)[1]
+        rows = {f"split-{k}": validation_split(classes, TEST_SHARE, k) for k in range(1, self.repeats + 1)}
+        return {part: Part(part, whole, *these) for part, these in rows.items()}
 
 
 def read(study: RawStudy, store: KeptCells) -> pd.DataFrame:
@@ -267,7 +261,8 @@ def page(study: RawStudy, store: KeptCells, folder: Path) -> list[str]:
     cells = read(study, store)
     names = [name for name in methods(study.seconds) if name in cells.index.unique("method")]
     recipes = [name for name in names if isinstance(methods(study.seconds)[name], Ours)]
-    sections = [INTRODUCTION.format(seconds=study.seconds, twice=2 * study.seconds), _missing(study, store), read_remarks(folder)]
+    introduction = INTRODUCTION.format(seconds=study.seconds, twice=2 * study.seconds)
+    sections = [introduction, _missing(study, store), read_remarks(folder)]
     for ours in recipes:
         sections += beside(cells, ours)
     complete = [
@@ -291,14 +286,21 @@ def page(study: RawStudy, store: KeptCells, folder: Path) -> list[str]:
 
 
 def _missing(study: RawStudy, store: KeptCells) -> str:
-    """Return what is not there: numbers of splits by data set and method, and why cells failed."""
+    """Return which data sets lack a method, which cells failed, and how many of all cells are there."""
     waiting, failed = missing(study, store)
     lines = [f"- {task.cell} failed: {reason}" for task, reason in failed]
     for name in methods(study.seconds):
-        counts = Counter(task.data for task in waiting if task.cell.method == name)
-        if counts:
-            lines.append(f"- {name}: {', '.join(f'{data} ({n})' for data, n in counts.items())}")
-    return "\n".join(["Not computed yet, with the number of splits:", "", *lines]) if lines else ""
+        absent = Counter(task.data for task in waiting if task.cell.method == name)
+        if absent:
+            without = [data for data, count in absent.items() if count == study.repeats]
+            there = study.repeats * len(study.data) - absent.total()
+            lines.append(
+                f"- {name}: {there} cells are there{'; none of ' * bool(without)}{', '.join(without)}"
+            )
+    heading = (
+        f"Not everything is computed yet, of {study.repeats} splits of {len(study.data)} data sets each:"
+    )
+    return "\n".join([heading, "", *lines]) if lines else ""
 
 
 def main() -> None:

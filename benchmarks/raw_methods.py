@@ -418,7 +418,7 @@ class _Mixed:
 
 
 def methods(seconds: float) -> dict[str, Method]:
-    """Return the methods by name, in the order of the tables, ours first; `seconds` are those of `readable`, and half of `accurate`."""
+    """Return the methods by name, in the order of the tables; `accurate` has twice the seconds of `readable`."""
     found: Sequence[Method] = (
         Ours(recipe="accurate", seconds=2 * seconds),
         Ours(recipe="readable", seconds=seconds),
