@@ -92,7 +92,7 @@ def test_small_sets_come_first_and_splits_are_stratified() -> None:
     whole, held = (Counter(part.table.frame["class"].iloc[rows]) for rows in (np.arange(178), part.test_rows))
     assert len(part.test_rows) == round(0.3 * 178)
     assert all(abs(held[label] - 0.3 * count) < 1 for label, count in whole.items())
-    assert set(raw.table("balance-scale", None).kinds.values()) == {"continuous", "nominal"}
+    assert set(raw.with_numbers(read_table("balance-scale")).kinds.values()) == {"continuous", "nominal"}
 
 
 def test_a_pair_of_methods_is_compared_on_the_splits_of_both() -> None:

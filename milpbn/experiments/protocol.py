@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data import Dataset, Table, stratified_folds
-from milpbn.trials.parts import validation_splits
 
 #: Name of the only part of a data set with a split of its own.
 TEST_SET = "test"
@@ -94,17 +93,6 @@ def parts(table: Table, random_state: int) -> list[Part]:
         return [Part(TEST_SET, table, table.train_indices, table.test_indices)]
     folds = stratified_folds(table.dataset("all").y, FOLDS, random_state)
     return [Part(name, table, *rows) for name, rows in zip(names, folds, strict=True)]
-
-
-def nested_parts(table: Table, random_state: int) -> list[Part]:
-    """Return the parts on which settings are compared without any test row.
-
-    They are the training rows of the first part, split as for the selection: a validation set of 20 % above 1,000
-    rows, else 5 folds.
-    """
-    outer = parts(table, random_state)[0]
-    splits = validation_splits(outer.train.y, random_state)
-    return [Part(f"{outer.name}-inner-{i + 1}", outer.training, *rows) for i, rows in enumerate(splits)]
 
 
 def table_hash(table: Table) -> str:

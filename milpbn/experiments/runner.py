@@ -22,7 +22,7 @@ from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.images import IMAGES, files_hash, image_folder, read_images
 from milpbn.experiments.images import part_names as image_parts
 from milpbn.experiments.methods import method
-from milpbn.experiments.protocol import TEST_SET, PartRows, nested_parts, part_names, parts, table_hash
+from milpbn.experiments.protocol import TEST_SET, PartRows, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
 from milpbn.trials.executors import spread
 from milpbn.util import interrupts, stages
@@ -41,15 +41,13 @@ LOST = (
 class Study(ABC):
     """What is computed: tasks, on parts of data sets, with a seed; it is pickled for other processes.
 
-    With a budget, in processor seconds, no task begins once those that are finished have taken so long. If it is
-    `nested`, its parts are those of `milpbn.experiments.protocol.nested_parts`, which have no test rows.
+    With a budget, in processor seconds, no task begins once those that are finished have taken so long.
     """
 
     title: str
     seed: int
     data_dir: Path | None
     budget: float | None = None
-    nested: bool = False
 
     @abstractmethod
     def tasks(self) -> list[Task]:
@@ -57,7 +55,12 @@ class Study(ABC):
 
     def part(self, task: Task) -> PartRows:
         """Return the rows of a task."""
-        return _parts(task.data, self.data_dir, self.seed, self.nested)[task.part]
+        images = task.data in IMAGES
+        return (_images(task.data, self.data_dir) if images else _parts(self, task.data))[task.part]
+
+    def divided(self, table: Table) -> Mapping[str, PartRows]:
+        """Return the parts of a table by name."""
+        return {part.name: part for part in parts(table, self.seed)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +87,6 @@ class Plan(Study):
     budgets: Budgets
     seed: int = 0
     data_dir: Path | None = None
-    nested: bool = False
     title: str = "all"
 
     def tasks(self) -> list[Task]:
@@ -145,7 +147,7 @@ def facts(data: str, data_dir: Path | None) -> Facts:
     """Return what is known of a data set."""
     if data in IMAGES:
         folder = image_folder(data, data_dir)
-        first = next(iter(_parts(data, data_dir, 0, False).values()))
+        first = next(iter(_images(data, data_dir).values()))
         size = first.train.codes.size * first.train.n_classes
         rows = first.test.n_samples if first.name == TEST_SET else 0
         return Facts(files_hash(data, folder), first.train.n_classes, rows, tuple(image_parts(data)), size)
@@ -156,15 +158,15 @@ def facts(data: str, data_dir: Path | None) -> Facts:
 
 
 @lru_cache(maxsize=1)
-def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> Mapping[str, PartRows]:
-    """Return the parts of a data set by name; kept for the next cell of the same data set."""
-    if data in IMAGES:
-        return read_images(data, image_folder(data, data_dir))
-    return _divided(_table(data, data_dir), seed, nested)
+def _images(data: str, data_dir: Path | None) -> Mapping[str, PartRows]:
+    """Return the parts of a set of images by name; kept for the next cell of the same set."""
+    return read_images(data, image_folder(data, data_dir))
 
 
-def _divided(table: Table, seed: int, nested: bool) -> Mapping[str, PartRows]:
-    return {part.name: part for part in (nested_parts if nested else parts)(table, seed)}
+@lru_cache(maxsize=1)
+def _parts(study: Study, data: str) -> Mapping[str, PartRows]:
+    """Return the parts of a table by name; kept for the next cell of the same data set."""
+    return study.divided(_table(data, study.data_dir))
 
 
 def _table(data: str, data_dir: Path | None) -> Table:
@@ -174,10 +176,7 @@ def _table(data: str, data_dir: Path | None) -> Table:
 
 def names_of_parts(plan: Plan, data: str) -> list[str]:
     """Return the names of the parts of a data set that a plan has."""
-    nested = plan.nested and _parts(data, plan.data_dir, plan.seed, True)
-    return [
-        part for part in nested or facts(data, plan.data_dir).parts if part in plan.parts or not plan.parts
-    ]
+    return [part for part in facts(data, plan.data_dir).parts if part in plan.parts or not plan.parts]
 
 
 def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
@@ -318,11 +317,9 @@ class CellWork:
         method = step.task.steps[step.number][1]
         began, work_began = time.monotonic(), time.process_time()
         try:
-            part = (
-                _sent_parts(self, step.task.data)[step.task.part]
-                if self.tables
-                else self.plan.part(step.task)
-            )
+            task = step.task
+            sent = task.data in self.tables
+            part = _sent_parts(self, task.data)[task.part] if sent else self.plan.part(task)
             with threads_used(self.threads), library_threads(self.threads):
                 kept = Kept(method.run(MethodInput(part, self.plan.seed, self.threads, step.needed)))
             if interrupts.requested():
@@ -338,11 +335,8 @@ class CellWork:
 
 @lru_cache(maxsize=1)
 def _sent_parts(work: CellWork, data: str) -> Mapping[str, PartRows]:
-    """Return the parts of a data set by name; kept for the next cell of the same data set."""
-    plan = work.plan
-    if data not in work.tables:
-        return _parts(data, plan.data_dir, plan.seed, plan.nested)
-    return _divided(work.tables[data], plan.seed, plan.nested)
+    """Return the parts of a table that was sent by name; kept for the next cell of the same data set."""
+    return work.plan.divided(work.tables[data])
 
 
 def _reason(error: Exception) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from milpbn.data import read_table
 from milpbn.experiments.base import MethodInput
-from milpbn.experiments.protocol import nested_parts, parts
+from milpbn.experiments.protocol import parts
 from milpbn.experiments.recommended import RecommendedMethod
 from milpbn.network.evaluation import evaluate
 from milpbn.problem.scores.spec import Score
@@ -34,17 +33,6 @@ def test_recipes_can_be_read_and_leave_out_what_is_given() -> None:
         assert recipe.choices().settings(Score())
         assert "hybrid" not in recipe.choices(["hybrid"]).others
         assert recipe.choices(["max_parents"]).max_parents == ()
-
-
-def test_nested_parts_have_no_test_rows(catalog) -> None:
-    table = read_table("folded", data_dir=catalog)
-    outer = parts(table, 0)[0]
-    found = nested_parts(table, 0)
-    assert [part.name for part in found] == [f"fold-1-inner-{k}" for k in range(1, 6)]
-    for part in found:
-        assert part.table.frame.equals(outer.training.frame)
-        together = np.sort(np.concatenate([part.train_rows, part.test_rows]))
-        assert np.array_equal(together, np.arange(len(outer.train_rows)))
 
 
 def test_keys_of_cells_do_not_name_the_parent_sets_which_are_those_of_the_paper() -> None:
