@@ -154,7 +154,9 @@ def rankings(
 
     # Every positive row is a hit at its own threshold, which raises the average precision of few rows.
     own, place = weights[positive], place[positive]
-    without = np.divide(hits[place] - own, alarms[place] - own, out=np.ones(len(own)), where=alarms[place] > own)
+    without = np.divide(
+        hits[place] - own, alarms[place] - own, out=np.ones(len(own)), where=alarms[place] > own
+    )
     lower = float(own @ np.maximum(without, 0.0)) / hits[-1]
 
     sizes = effective_size(own), effective_size(weights[~positive])

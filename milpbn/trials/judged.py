@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.network.calibration import log_losses, losses_of_logs, squared_errors
 from milpbn.network.classifier import Predictor
-from milpbn.network.discrimination import LEADING, ClassFigures, Ranking, class_figures, mean_figures, rankings
+from milpbn.network.discrimination import (
+    LEADING,
+    ClassFigures,
+    Ranking,
+    class_figures,
+    mean_figures,
+    rankings,
+)
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import Interval, equal, mean_interval, score_interval, stratified_mean_interval
 from milpbn.network.margins import log_posterior
@@ -75,12 +82,16 @@ class Judged:
     @classmethod
     def of_logs(cls, logs: NDArray[np.float64], data: Dataset) -> Judged:
         """Judge log-joints or log-posteriors of the classes, shape (M, C), of all rows of some data."""
-        log_posteriors = log_posterior(logs)
+        log_posteriors, predicted = log_posterior(logs), logs.argmax(axis=1)
+        probabilities = np.exp(log_posteriors)
         return cls(
             data.weights,
-            logs.argmax(axis=1) == data.y,
+            predicted == data.y,
             losses_of_logs(log_posteriors, data.y),
-            squared_errors(np.exp(log_posteriors), data.y),
+            squared_errors(probabilities, data.y),
+            data.y,
+            predicted,
+            probabilities,
         )
 
     @property
