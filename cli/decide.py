@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.argument("data", type=DATA, required=False)
 @decision_options("The class that is missed or to detect; default the rarer of two.")
 @options(
-    option("--sensitivity", NUMBER, "Find this share of the class, with as few alarms as possible; needs DATA."),
+    option(
+        "--sensitivity", NUMBER, "Find this share of the class, with as few alarms as possible; needs DATA."
+    ),
     option("--alarm-rate", NUMBER, "At most this share of alarms; needs DATA."),
     section="Decision",
 )

@@ -36,7 +36,11 @@ class DecisionOptions:
 
     def applied(self, classifier: AnyClassifier) -> AnyClassifier:
         """Return a classifier with these costs; without any, with its own."""
-        return classifier if self.costs is None else classifier.deciding(self.costs, positive=self.positive_of_costs)
+        return (
+            classifier
+            if self.costs is None
+            else classifier.deciding(self.costs, positive=self.positive_of_costs)
+        )
 
     @property
     def positive_of_costs(self) -> str | None:

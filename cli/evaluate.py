@@ -45,8 +45,9 @@ def evaluate(
     is found. With more classes there is a row for each against all others. Where a class has less than 10 % of the
     rows, these figures come first.
 
-    With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, and the cost per
-    row stands beside that of always predicting the most frequent class, and that of the best threshold on these rows.
+    With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, and the cost
+    per row stands beside that of always predicting the most frequent class, and that of the best threshold on these
+    rows.
 
     Beside the accuracy stands that of always answering with the most frequent class. Log-loss, Brier score (0 is best,
     2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,

@@ -132,7 +132,9 @@ def solve(
     from milpbn.solving.selection import maximise_selected
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
-    how = replace(search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.given)
+    how = replace(
+        search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.given
+    )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state
         # Rows with missing values are kept, so that validation can choose whether they are dropped.

@@ -101,8 +101,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
     def _importances(self, table: Table) -> NDArray[np.float64]:
         """Return how much the class probabilities of training rows change where a column of X is unknown, shape (N,).
 
-        It is the mean, over at most `ROWS` of the rows, of half the sum of the absolute changes, between 0 and 1. What is
-        unknown is summed over.
+        It is the mean, over at most `ROWS` of the rows, of half the sum of the absolute changes, between 0 and 1. What
+        is unknown is summed over.
         """
         data = self.classifier_.encode(table)
         data = data.take(np.linspace(0, data.n_samples - 1, min(ROWS, data.n_samples)).astype(np.intp))

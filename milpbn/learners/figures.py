@@ -47,9 +47,9 @@ class ComparisonRow:
         On the test rows, how well `Comparison.positive` is told from the other classes, or the means over all classes
         (`milpbn.network.discrimination.ClassFigures`).
     intervals : mapping from str to (float, float)
-        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
-        and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which contain those of
-        the rows where weights differ.
+        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson),
+        `log_loss`, `brier` and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which
+        contain those of the rows where weights differ.
     differences : mapping from str to Difference
         The learner's figure minus that of `Comparison.against` on the same rows; on one split not of all figures.
     arcs : float or None

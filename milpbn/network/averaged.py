@@ -14,7 +14,7 @@ from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
 from milpbn.network.classifier import Classifier, ProbabilityPredictor, Source, score_of
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
 from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
@@ -78,11 +78,11 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
         return tuple(dict.fromkeys(member.variables for member in self.members))
 
     @property
-    def decision(self) -> Decision | None:  # type: ignore[override]
+    def decision(self) -> DecisionRule | None:  # type: ignore[override]
         """The decision of the first network, which is that of the average."""
         return self.members[0].decision
 
-    def _deciding(self, decision: Decision | None) -> AveragedClassifier:
+    def _deciding(self, decision: DecisionRule | None) -> AveragedClassifier:
         return AveragedClassifier(tuple(replace(member, decision=decision) for member in self.members))
 
     def _encodings(self, source: Source) -> dict[tuple[Variable, ...], Dataset]:

@@ -17,7 +17,7 @@ from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts, occurring
-from milpbn.network.decisions import Costs, Decision
+from milpbn.network.decisions import Costs, DecisionRule
 from milpbn.network.explanation.local import LocalExplanation, explain_rows
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
@@ -71,7 +71,7 @@ class Predictor(ABC):
 class ProbabilityPredictor(Predictor):
     """A predictor that has probabilities of the classes, and possibly costs by which it decides."""
 
-    decision: Decision | None = None
+    decision: DecisionRule | None = None
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
@@ -107,12 +107,12 @@ class ProbabilityPredictor(Predictor):
             return log_scores.argmax(axis=1)
         return self.decision.choose(np.exp(log_posterior(log_scores)))
 
-    def deciding(self, costs: Costs | Decision | None, *, positive: str | None = None) -> Self:
+    def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
         """Return the same model with costs: it predicts the class of least expected cost.
 
         Parameters
         ----------
-        costs : mapping, data frame, Decision or None
+        costs : mapping, data frame, DecisionRule or None
             Costs by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes. None: the most
             probable class is predicted.
         positive : str, optional
@@ -123,15 +123,15 @@ class ProbabilityPredictor(Predictor):
         InputError
             If the costs are not those of the classes, or the model cannot have any.
         """
-        if costs is not None and not isinstance(costs, Decision):
+        if costs is not None and not isinstance(costs, DecisionRule):
             given = {"positive": positive} if positive is not None else {}
             rarest = None if given or len(self.classes) != 2 else self._rarest()
-            costs = Decision.of(
+            costs = DecisionRule.of(
                 {**costs, **given} if isinstance(costs, Mapping) else costs, self.classes, rarest
             )
         return self._deciding(costs)
 
-    def _deciding(self, decision: Decision | None) -> Self:
+    def _deciding(self, decision: DecisionRule | None) -> Self:
         if not is_dataclass(self):
             raise InputError(f"A {type(self).__name__} cannot have costs.")
         return replace(self, decision=decision)  # type: ignore[return-value]
@@ -372,7 +372,7 @@ class Classifier(TableClassifier):
         What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
     has_class : bool
         Whether the last variable is a class. A network without a class has no predictions and no explanations.
-    decision : Decision or None
+    decision : DecisionRule or None
         How a class is chosen from the probabilities; None: the most probable one is (`deciding`).
 
     Raises
@@ -389,7 +389,7 @@ class Classifier(TableClassifier):
     provenance: dict[str, Any] = field(default_factory=dict)
     smoothing_towards: str = UNIFORM
     has_class: bool = True
-    decision: Decision | None = None
+    decision: DecisionRule | None = None
 
     def __repr__(self) -> str:
         size = f"{counted(len(self.structure.arcs), 'arc')}, {counted(self.n_parameters, 'parameter')}"

@@ -31,7 +31,7 @@ _OF_TWO = ("missed", "false_alarm", "positive")
 
 
 @dataclass(frozen=True)
-class Decision:
+class DecisionRule:
     """How a class is chosen: the one of least expected cost; ties go to the first class.
 
     Attributes
@@ -55,7 +55,7 @@ class Decision:
             raise InputError("All decisions cost the same, so that costs choose no class; give other costs.")
 
     @classmethod
-    def of(cls, costs: Costs, classes: Sequence[str], rarest: str | None) -> Decision:
+    def of(cls, costs: Costs, classes: Sequence[str], rarest: str | None) -> DecisionRule:
         """Return the decision that costs describe; `rarest` is positive of two classes if the costs do not say it.
 
         Raises
@@ -71,7 +71,7 @@ class Decision:
         return cls(_matrix(costs, classes))
 
     @classmethod
-    def at(cls, threshold: float, positive: str, classes: Sequence[str], origin: str) -> Decision:
+    def at(cls, threshold: float, positive: str, classes: Sequence[str], origin: str) -> DecisionRule:
         """Return the decision for a class of two if its probability is above a threshold."""
         own = classes.index(positive)
         costs = np.zeros((2, 2))
@@ -79,7 +79,7 @@ class Decision:
         return cls(tuple(map(tuple, costs.tolist())), origin, is_threshold=True)
 
     @classmethod
-    def read(cls, f: Fields, n_classes: int) -> Decision:
+    def read(cls, f: Fields, n_classes: int) -> DecisionRule:
         """Read what `to_dict` returned, of so many classes."""
         costs = tuple(
             tuple(float(x) for x in Fields({"row": row}, "A row").numbers("row")) for row in f.items("costs")
@@ -90,7 +90,11 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {"costs": [list(row) for row in self.costs], "origin": self.origin, "is_threshold": self.is_threshold}
+        return {
+            "costs": [list(row) for row in self.costs],
+            "origin": self.origin,
+            "is_threshold": self.is_threshold,
+        }
 
     @property
     def matrix(self) -> NDArray[np.float64]:
@@ -122,7 +126,7 @@ class Decision:
         return costs[np.where(classes < 0, len(self.costs), classes), chosen]
 
     def threshold(self, positive: int) -> float | None:
-        """Return the probability of a class of two above which it is chosen; None for more classes, or where none is."""
+        """Return the probability above which one of two classes is chosen; None for more classes, or without one."""
         if len(self.costs) != 2:
             return None
         costs, other = self.matrix, 1 - positive
@@ -168,7 +172,7 @@ class CostFigures:
 
 
 def cost_figures(
-    decision: Decision,
+    decision: DecisionRule,
     classes: Sequence[str],
     probabilities: NDArray[np.float64],
     y: NDArray[np.integer],
@@ -207,8 +211,8 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
     positive = str(given.get("positive", rarest))
     if len(classes) != 2:
         raise InputError(
-            f"missed and false-alarm (--cost) are for two classes, and there are {len(classes)}; give the cost of every "
-            "decision (--costs FILE)."
+            f"missed and false-alarm (--cost) are for two classes, and there are {len(classes)}; give the cost of "
+            "every decision (--costs FILE)."
         )
     if positive not in classes:
         raise InputError(

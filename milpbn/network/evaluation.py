@@ -244,8 +244,9 @@ def evaluate(
     Raises
     ------
     InputError
-        If `positive` is not a class, no row has a class label that training saw and a positive weight, the samples cannot be encoded, the model
-        has no log-probabilities (such as a support vector machine), or gamma is not a positive number.
+        If `positive` is not a class, no row has a class label that training saw and a positive weight, the samples
+        cannot be encoded, the model has no log-probabilities (such as a support vector machine), or gamma is not a
+        positive number.
 
     Warns
     -----

@@ -18,7 +18,7 @@ from milpbn.network.cards import network_card
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.util.jsonable import Fields, shorten
 from milpbn.util.plurals import counted
 
@@ -38,7 +38,7 @@ class PseudoClassifier(TableClassifier):
         Features first, the class variable last.
     cpts : tuple of Cpt, length V
         One table per variable; the graph of their parents may have cycles.
-    decision : Decision or None
+    decision : DecisionRule or None
         As that of a `Classifier`.
 
     Raises
@@ -49,7 +49,7 @@ class PseudoClassifier(TableClassifier):
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
-    decision: Decision | None = None
+    decision: DecisionRule | None = None
 
     @property
     def _n_arcs(self) -> int:
@@ -120,7 +120,7 @@ class PseudoClassifier(TableClassifier):
             for i, item in enumerate(f.objects("cpts"))
         )
         decided = not f.missing("decision")
-        decision = Decision.read(f.fields("decision"), len(variables[-1].states)) if decided else None
+        decision = DecisionRule.read(f.fields("decision"), len(variables[-1].states)) if decided else None
         return cls(variables, cpts, decision)
 
 

@@ -17,7 +17,7 @@ from milpbn.data.dataset import Dataset, require_class
 from milpbn.engine.pool import Pool
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.evaluation import rarest
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
@@ -81,8 +81,8 @@ class Options(DeclaredOptions):
         (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them. What is not ``ml``
         takes `milpbn.util.clock.PARAMETERS_SHARE` of a time limit, and no part in the search.
     costs : mapping, DataFrame or None
-        What decisions cost, by true label and chosen label, or ``{"missed": 20, "false_alarm": 1}`` of two classes, where
-        the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
+        What decisions cost, by true label and chosen label, or ``{"missed": 20, "false_alarm": 1}`` of two classes,
+        where the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
         expected cost (`milpbn.Classifier.deciding`).
     output : path or None
         File for ``result.json``, written at the end, and meanwhile at every change, but not more than every 15 seconds.
@@ -138,13 +138,13 @@ class Options(DeclaredOptions):
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
 
-    def decision(self, data: Dataset) -> Decision | None:
+    def decision(self, data: Dataset) -> DecisionRule | None:
         """Return how the classifier decides, from the costs and training data; `InputError` if they do not fit."""
         if self.costs is None:
             return None
         require_class(data, "A choice of the class by costs (--costs, costs)")
         classes: Any = data.variables[-1].states
-        return Decision.of(cast(Any, self.costs), classes, classes[rarest(data)])
+        return DecisionRule.of(cast(Any, self.costs), classes, classes[rarest(data)])
 
     def settings(self, deadline: float | None) -> Settings:
         """Return what an engine or a solver needs to know of the options, with its deadline by `time.monotonic`."""

@@ -15,7 +15,7 @@ from milpbn.network.classifier import Predictor
 from milpbn.network.discrimination import (
     LEADING,
     ClassFigures,
-    Ranking,
+    ClassRanking,
     class_figures,
     mean_figures,
     rankings,
@@ -133,17 +133,19 @@ class Judged:
 
     def detection(self, positive: int | None) -> tuple[dict[str, float], dict[str, Interval]]:
         """Return figures of `milpbn.network.discrimination.NAMES` with intervals: of a class, or the means over all."""
-        assert self.classes is not None and self.predicted is not None
+        assert self.classes is not None
+        assert self.predicted is not None
         if positive is not None:
             return mean_figures([self._of_class(positive)])
         return mean_figures([self._of_class(int(c)) for c in np.unique(self.classes[self.classes >= 0])])
 
     def _of_class(self, c: int) -> ClassFigures:
-        assert self.classes is not None and self.predicted is not None
+        assert self.classes is not None
+        assert self.predicted is not None
         scores = None if self.probabilities is None else self.probabilities[:, c]
         return class_figures("", scores, self.classes == c, self.predicted == c, self.weights)
 
-    def rankings(self, positive: int | None) -> list[dict[str, Ranking]]:
+    def rankings(self, positive: int | None) -> list[dict[str, ClassRanking]]:
         """Return the rankings by a class, or by each class that occurs; none without probabilities."""
         if self.classes is None or self.probabilities is None:
             return []

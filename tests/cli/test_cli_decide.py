@@ -21,7 +21,9 @@ def ward(tmp_path_factory):
     for name, seed in (("train.csv", 0), ("test.csv", 1)):
         rng = np.random.default_rng(seed)
         sick = rng.random(700) < 0.05
-        columns = {f"x{i}": np.where(rng.random(700) < np.where(sick, 0.8, 0.3), "high", "low") for i in range(3)}
+        columns = {
+            f"x{i}": np.where(rng.random(700) < np.where(sick, 0.8, 0.3), "high", "low") for i in range(3)
+        }
         pd.DataFrame({**columns, "state": np.where(sick, "sick", "well")}).to_csv(folder / name, index=False)
     succeed("learn", "naive-bayes", folder / "train.csv", "--classifier", folder / "c.json", "-q")
     return folder
@@ -29,11 +31,16 @@ def ward(tmp_path_factory):
 
 def test_costs_of_a_file_and_of_the_command_line_decide_alike(ward, tmp_path):
     done = succeed("decide", ward / "c.json", *COSTS, "--output", tmp_path / "d.json")
-    assert "decision     sick if its probability is above 0.047619 (costs: missed 20, false alarm 1)" in done.stdout
+    assert (
+        "decision     sick if its probability is above 0.047619 (costs: missed 20, false alarm 1)"
+        in done.stdout
+    )
     given = run("predict", ward / "c.json", ward / "test.csv", *COSTS, "-q").stdout
     assert run("predict", tmp_path / "d.json", ward / "test.csv", "-q").stdout == given
     (tmp_path / "costs.csv").write_text("true,well,sick\nwell,0,1\nsick,20,0\n")
-    by_file = run("predict", ward / "c.json", ward / "test.csv", "--costs", tmp_path / "costs.csv", "-q").stdout
+    by_file = run(
+        "predict", ward / "c.json", ward / "test.csv", "--costs", tmp_path / "costs.csv", "-q"
+    ).stdout
     assert by_file == given != run("predict", ward / "c.json", ward / "test.csv", "-q").stdout
     assert "sick" in given
     # The other class is missed: hardly a row is predicted sick.
@@ -47,9 +54,14 @@ def test_costs_of_a_file_and_of_the_command_line_decide_alike(ward, tmp_path):
 def test_evaluate_states_the_cost_beside_the_majority_and_the_best_threshold(ward):
     done = run("evaluate", ward / "c.json", ward / "test.csv", *COSTS)
     document = json.loads(run("evaluate", ward / "c.json", ward / "test.csv", *COSTS, "--json", "-q").stdout)
-    predicted = pd.read_csv(_io(run("predict", ward / "c.json", ward / "test.csv", *COSTS, "-q").stdout))["state"]
+    predicted = pd.read_csv(_io(run("predict", ward / "c.json", ward / "test.csv", *COSTS, "-q").stdout))[
+        "state"
+    ]
     truth = pd.read_csv(ward / "test.csv")["state"]
-    missed, alarms = ((truth == "sick") & (predicted == "well")).sum(), ((truth == "well") & (predicted == "sick")).sum()
+    missed, alarms = (
+        ((truth == "sick") & (predicted == "well")).sum(),
+        ((truth == "well") & (predicted == "sick")).sum(),
+    )
     cost = (20 * missed + alarms) / 700
     assert document["cost"]["cost"] == pytest.approx(cost)
     assert f"cost         {cost:.6g} per row  (95 % interval" in done.stdout
@@ -69,7 +81,9 @@ def _io(text):
 
 @pytest.mark.parametrize(("option", "share"), [("--sensitivity", 0.9), ("--alarm-rate", 0.2)])
 def test_thresholds_are_learnt_from_training_rows(ward, tmp_path, option, share):
-    done = succeed("decide", ward / "c.json", ward / "train.csv", option, share, "--output", tmp_path / "d.json")
+    done = succeed(
+        "decide", ward / "c.json", ward / "train.csv", option, share, "--output", tmp_path / "d.json"
+    )
     assert f"{option[2:].replace('-', ' ')} {share}, learnt by 5 folds" in done.stdout
     assert "alarms per 1,000 rows" in done.stdout
     decided = load_any_classifier(tmp_path / "d.json")
@@ -98,10 +112,16 @@ def test_a_selection_compares_costs(ward, tmp_path):
         ("decide c.json --cost missed=1 false-alarm=1 --sensitivity .9 --output d.json", "Give one of"),
         ("decide c.json --sensitivity .9 --output d.json", "name them as DATA"),
         ("decide c.json train.csv --cost missed=1 false-alarm=1 --output d.json", "leave out 'train.csv'"),
-        ("decide c.json test.csv --sensitivity .9 --output d.json", "not those that are fitted to the rows of 'test'"),
+        (
+            "decide c.json test.csv --sensitivity .9 --output d.json",
+            "not those that are fitted to the rows of 'test'",
+        ),
         ("predict c.json test.csv --cost missed=1 alarm=2", "write --cost missed=20 false-alarm=1"),
         ("predict c.json test.csv --cost missed=1 false-alarm=x", "must be a finite number, got 'x'"),
-        ("predict c.json test.csv --cost missed=1 false-alarm=1 --positive ill", "one of 'sick', 'well'; got 'ill'"),
+        (
+            "predict c.json test.csv --cost missed=1 false-alarm=1 --positive ill",
+            "one of 'sick', 'well'; got 'ill'",
+        ),
         ("predict c.json test.csv --costs train.csv", "(--costs, costs) name"),
         ("predict c.json test.csv --costs none.csv", "'none.csv'"),
         ("predict c.json test.csv --costs bad.csv", "'bad.csv' has 2 cells in line 3, and 3 in the first"),
@@ -110,7 +130,10 @@ def test_a_selection_compares_costs(ward, tmp_path):
         ("evaluate c.json test.csv --positive ill", "is 'ill', and the classes are 'sick', 'well'"),
         ("solve train.csv --select max-parents=1,2 --select-by cost", "needs costs: --cost missed=20"),
         ("solve train.csv --costs bad2.csv --time-limit 5", "lack the class 'well'"),
-        ("solve train.csv --no-target --score bdeu --cost missed=1 false-alarm=1 --time-limit 5", "needs a class"),
+        (
+            "solve train.csv --no-target --score bdeu --cost missed=1 false-alarm=1 --time-limit 5",
+            "needs a class",
+        ),
     ],
 )
 def test_what_cannot_be_decided_is_told(ward, monkeypatch, words, told):

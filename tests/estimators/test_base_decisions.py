@@ -131,7 +131,9 @@ def test_a_threshold_tuned_for_a_cost_is_near_that_of_the_costs(ward):
     X, y = ward
 
     def gain(truth, predicted):
-        return -np.mean(9 * ((truth == "sick") & (predicted == "well")) + ((truth == "well") & (predicted == "sick")))
+        return -np.mean(
+            9 * ((truth == "sick") & (predicted == "well")) + ((truth == "well") & (predicted == "sick"))
+        )
 
     tuned = TunedThresholdClassifierCV(TANClassifier(costs=COSTS), scoring=make_scorer(gain), cv=5).fit(X, y)
     ours = TANClassifier(costs=COSTS).fit(X, y)
@@ -144,7 +146,11 @@ def test_a_threshold_tuned_for_a_cost_is_near_that_of_the_costs(ward):
 def test_a_selection_takes_what_is_best_on_held_out_rows(ward, by):
     X, y = ward
     model = MaxMarginBNClassifier(
-        objective="cll", select="max-parents=1,2 leave-one-out=no,yes", select_by=by, costs=COSTS, time_limit=60.0
+        objective="cll",
+        select="max-parents=1,2 leave-one-out=no,yes",
+        select_by=by,
+        costs=COSTS,
+        time_limit=60.0,
     ).fit(X, y)
     trials, chosen = model.result_.selection.trials, model.result_.selection.chosen
     values = [getattr(trial, by.replace("-", "_")) for trial in trials]

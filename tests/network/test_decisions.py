@@ -21,7 +21,7 @@ from milpbn.network import (
     load_any_classifier,
     save_classifier,
 )
-from milpbn.network.decisions import Decision, cost_figures
+from milpbn.network.decisions import DecisionRule, cost_figures
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 5])
@@ -32,25 +32,27 @@ def test_the_class_of_least_expected_cost_is_chosen(n_classes):
         costs = rng.integers(-2, 5, (n_classes, n_classes)).astype(float)
         if not np.ptp(costs, axis=1).any():
             continue
-        decision = Decision(tuple(map(tuple, costs.tolist())))
+        decision = DecisionRule(tuple(map(tuple, costs.tolist())))
         counts = rng.integers(0, 4, (60, n_classes)) + 1  # with small numbers there are ties
         p = counts / counts.sum(axis=1, keepdims=True)
         for m, chosen in enumerate(decision.choose(p)):
-            expected = [sum(int(counts[m, t]) * int(costs[t, d]) for t in range(n_classes)) for d in range(n_classes)]
+            expected = [
+                sum(int(counts[m, t]) * int(costs[t, d]) for t in range(n_classes)) for d in range(n_classes)
+            ]
             assert chosen == expected.index(min(expected))
 
 
 def test_missed_and_false_alarm_are_a_threshold():
-    decision = Decision.of({"missed": 20, "false-alarm": "1"}, ("sick", "well"), "sick")
+    decision = DecisionRule.of({"missed": 20, "false-alarm": "1"}, ("sick", "well"), "sick")
     assert decision.costs == ((0, 20), (1, 0))
     assert decision.threshold(0) == pytest.approx(1 / 21)
     p = np.linspace(0, 1, 2001)
     chosen = decision.choose(np.column_stack([p, 1 - p]))
     assert (chosen == 0).tolist() == [value >= 1 / 21 for value in p]
     assert decision.described(("sick", "well")).startswith("sick if its probability is above 0.047619")
-    other = Decision.of({"missed": 20, "false_alarm": 1, "positive": "well"}, ("sick", "well"), "sick")
+    other = DecisionRule.of({"missed": 20, "false_alarm": 1, "positive": "well"}, ("sick", "well"), "sick")
     assert other.costs == ((0, 1), (20, 0))
-    at = Decision.at(0.3, "well", ("sick", "well"), "mine")
+    at = DecisionRule.at(0.3, "well", ("sick", "well"), "mine")
     assert at.threshold(1) == pytest.approx(0.3)
     assert at.choose(np.array([[0.69, 0.31], [0.71, 0.29]])).tolist() == [1, 0]
 
@@ -58,10 +60,10 @@ def test_missed_and_false_alarm_are_a_threshold():
 def test_costs_by_label_have_the_order_of_the_classes():
     costs = {"c": {"a": 1, "b": 2, "c": 0}, "a": {"c": 3, "a": 0, "b": 4}, "b": {"a": 5, "b": 0, "c": 6}}
     expected = ((0, 4, 3), (5, 0, 6), (1, 2, 0))
-    assert Decision.of(costs, ("a", "b", "c"), None).costs == expected
-    assert Decision.of(pd.DataFrame(costs).T, ("a", "b", "c"), None).costs == expected
+    assert DecisionRule.of(costs, ("a", "b", "c"), None).costs == expected
+    assert DecisionRule.of(pd.DataFrame(costs).T, ("a", "b", "c"), None).costs == expected
     numbers = pd.DataFrame([[0, 1], [2, 0]], index=[0, 1], columns=[0, 1])
-    assert Decision.of(numbers, ("0", "1"), None).costs == ((0, 1), (2, 0))
+    assert DecisionRule.of(numbers, ("0", "1"), None).costs == ((0, 1), (2, 0))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,10 @@ def test_costs_by_label_have_the_order_of_the_classes():
         ({"a": {"a": 0, "b": 1}}, "lack the class 'b'"),
         ({"a": {"a": 0, "b": 1}, "b": {"a": 1, "b": 0}, "c": {}}, "name 'c', which is no class"),
         ({"a": {"a": 0}, "b": {"a": 1, "b": 0}}, "class 'a' must name the cost of every decision: a, b"),
-        ({"a": {"a": 0, "b": "much"}, "b": {"a": 1, "b": 0}}, "cost of 'b' for a row of 'a' must be a finite number"),
+        (
+            {"a": {"a": 0, "b": "much"}, "b": {"a": 1, "b": 0}},
+            "cost of 'b' for a row of 'a' must be a finite number",
+        ),
         ({"a": {"a": 0, "b": 0}, "b": {"a": 1, "b": 1}}, "cost the same"),
         ({}, "lack the class 'a'"),
         ([1, 2], "lack the class 'a'"),
@@ -81,7 +86,7 @@ def test_costs_by_label_have_the_order_of_the_classes():
 )
 def test_impossible_costs_are_refused(costs, sentence):
     with pytest.raises(InputError, match=sentence):
-        Decision.of(costs, ("a", "b"), "a")
+        DecisionRule.of(costs, ("a", "b"), "a")
 
 
 @pytest.fixture
@@ -125,7 +130,7 @@ def test_three_classes_have_no_threshold(make_data, make_structure):
     data = make_data(5)
     classifier = Classifier.fit(data, make_structure(data.names, 3))
     rng = np.random.default_rng(1)
-    decision = Decision(tuple(map(tuple, (rng.random((3, 3)) * (1 - np.eye(3))).tolist())))
+    decision = DecisionRule(tuple(map(tuple, (rng.random((3, 3)) * (1 - np.eye(3))).tolist())))
     p = classifier.predict_proba(data)
     found = cost_figures(decision, classifier.classes, p, data.y, data.weights, 0)
     assert (found.threshold, found.oracle, decision.threshold(0)) == (None, None, None)
@@ -143,7 +148,10 @@ def test_every_kind_of_classifier_keeps_its_decision(two, tmp_path):
     for kind in kinds:
         decided = kind.deciding({"missed": 5, "false_alarm": 1}, positive="s1")
         assert decided.deciding(None).decision is None
-        assert decided.predict_codes(data).tolist() == (np.exp(kind.predict_log_posterior(data))[:, 1] > 1 / 6).tolist()
+        assert (
+            decided.predict_codes(data).tolist()
+            == (np.exp(kind.predict_log_posterior(data))[:, 1] > 1 / 6).tolist()
+        )
         save_classifier(decided, tmp_path / "c.json")
         loaded = load_any_classifier(tmp_path / "c.json")
         assert loaded.decision == decided.decision
@@ -157,7 +165,10 @@ def test_every_kind_of_classifier_keeps_its_decision(two, tmp_path):
     [
         (lambda d: d.update(version=1), "this milpbn reads version 2"),
         (lambda d: d["decision"].update(costs=[[0, 1], [1]]), "finite number for every true class"),
-        (lambda d: d["decision"].update(costs=[[0, 1, 2], [1, 0, 2], [1, 1, 0]]), "costs of 3 classes, and there are 2"),
+        (
+            lambda d: d["decision"].update(costs=[[0, 1, 2], [1, 0, 2], [1, 1, 0]]),
+            "costs of 3 classes, and there are 2",
+        ),
         (lambda d: d["decision"].update(costs="all"), "needs a list"),
         (lambda d: d.update(decision=[1]), "'decision' in the file is not an object"),
     ],

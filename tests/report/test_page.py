@@ -102,7 +102,12 @@ def test_a_page_tells_costs_thresholds_and_curves(toy):
     assert f"always {figures.majority_class}" in text
     assert "above 0.2 (costs: missed 4, false alarm 1)" in text
     for page in (plain, text):
-        for words in ("ROC-AUC", "average precision", "Thresholds of P(", "ROC, precision and recall, gain, calibration"):
+        for words in (
+            "ROC-AUC",
+            "average precision",
+            "Thresholds of P(",
+            "ROC, precision and recall, gain, calibration",
+        ):
             assert words in page
         assert page.count("precision and recall") >= 1
     assert plain.index(">accuracy<") < plain.index(">ROC-AUC<")

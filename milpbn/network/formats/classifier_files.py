@@ -25,7 +25,7 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.checks import check_variables
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.prior import UNIFORM
 from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
 from milpbn.network.pseudo import PseudoClassifier
@@ -187,7 +187,7 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     decision = None
     if document.get("decision") is not None:
         read = Fields(_get(document, "decision", dict, "the file"), "Its decision")
-        decision = Decision.read(read, len(variables[-1].states))
+        decision = DecisionRule.read(read, len(variables[-1].states))
     return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards, has_class, decision)
 
 

@@ -16,7 +16,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
 from milpbn.util.extras import import_extra
@@ -132,7 +132,7 @@ def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
     return onnx.helper.make_tensor_value_info(name, kind, ["rows", 1])
 
 
-def _preferred(graph: _OnnxGraph, decision: Decision | None) -> str:
+def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class."""
     if decision is None:
         return "probabilities"

@@ -13,7 +13,7 @@ from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
-from milpbn.network.decisions import Decision
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, rarest
 from milpbn.network.parameters.folds import FOLDS
@@ -66,7 +66,9 @@ def decide_by_folds(
     name, share = ("sensitivity", sensitivity) if alarm_rate is None else ("alarm_rate", alarm_rate)
     share = real_number(name, share)
     if not 0 < share <= 1 or (name == "alarm_rate" and share == 1):
-        raise InputError(f"--{name.replace('_', '-')} ({name}) must be a share above 0 and below 1, got {share:g}.")
+        raise InputError(
+            f"--{name.replace('_', '-')} ({name}) must be a share above 0 and below 1, got {share:g}."
+        )
     classes = classifier.classes
     if len(classes) != 2:
         raise InputError(
@@ -90,7 +92,7 @@ def decide_by_folds(
     k = int(np.argmax(reached)) if alarm_rate is None else int(np.flatnonzero(reached)[-1])
     threshold = float(np.append(curve.thresholds, 0.0)[k : k + 2].mean())
     origin = f"{name.replace('_', ' ')} {share:g}, learnt by {min(FOLDS, train.n_samples)} folds"
-    decision = Decision.at(threshold, classes[own], classes, origin)
+    decision = DecisionRule.at(threshold, classes[own], classes, origin)
     figures = class_figures(classes[own], scores, truth, scores > threshold, train.weights)
     return classifier.deciding(decision), figures
 

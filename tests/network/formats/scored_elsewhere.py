@@ -138,7 +138,10 @@ def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Non
         labels, shares = scored(classifier, frame)
         assert (np.asarray(labels) == classifier.predict(frame)).all()
         expected = np.array(classifier.classes)[
-            [min(range(len(p)), key=lambda c: (round(float(p @ classifier.decision.matrix[:, c]), 6), c)) for p in shares]
+            [
+                min(range(len(p)), key=lambda c: (round(float(p @ classifier.decision.matrix[:, c]), 6), c))
+                for p in shares
+            ]
         ]
         assert (np.asarray(labels) == expected).all()  # brute force over the decisions
         changed += (labels != classifier.deciding(None).predict(frame)).any()

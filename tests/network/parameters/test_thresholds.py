@@ -19,7 +19,9 @@ from milpbn.network.parameters.thresholds import decide_by_folds, held_out_proba
 def _table(n=600, seed=1, share=0.2, weighted=False):
     rng = np.random.default_rng(seed)
     sick = rng.random(n) < share
-    columns = {f"x{i}": rng.random(n) < np.where(sick, 0.5 + d, 0.5 - d) for i, d in enumerate((0.3, 0.25, 0.2, 0.1))}
+    columns = {
+        f"x{i}": rng.random(n) < np.where(sick, 0.5 + d, 0.5 - d) for i, d in enumerate((0.3, 0.25, 0.2, 0.1))
+    }
     frame = pd.DataFrame(columns).assign(state=np.where(sick, "sick", "well"))
     data = read_table(frame, target="state").dataset("train")
     return replace(data, weights=rng.exponential(size=n) + 0.1) if weighted else data
@@ -46,7 +48,9 @@ def test_probabilities_are_those_of_the_other_folds(data):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("option", "share"), [("sensitivity", 0.9), ("sensitivity", 1.0), ("alarm_rate", 0.25)])
+@pytest.mark.parametrize(
+    ("option", "share"), [("sensitivity", 0.9), ("sensitivity", 1.0), ("alarm_rate", 0.25)]
+)
 def test_a_threshold_keeps_its_promise_on_held_out_rows(option, share, weighted):
     data = _table(weighted=weighted)
     classifier = Classifier.fit(data, _naive(data))
@@ -56,7 +60,9 @@ def test_a_threshold_keeps_its_promise_on_held_out_rows(option, share, weighted)
     threshold = decided.decision.threshold(0)
 
     def value(t):
-        return w[sick & (p > t)].sum() / w[sick].sum() if option == "sensitivity" else w[p > t].sum() / w.sum()
+        return (
+            w[sick & (p > t)].sum() / w[sick].sum() if option == "sensitivity" else w[p > t].sum() / w.sum()
+        )
 
     assert abs(p - threshold).min() > 1e-9  # halfway between two probabilities
     above, below = p[p > threshold].min(), p[p < threshold].max() if (p < threshold).any() else -1.0
