@@ -23,6 +23,7 @@ VERBS = (
         "export",
         "import_",
         "convert",
+        "decide",
         "predict",
         "evaluate",
         "query",

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from milpbn.cli.decision_options import DecisionOptions, decision_options
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import flag, option, options, verb
 from milpbn.cli.steps import json_line, say_notes, write_json, write_text
 from milpbn.cli.table_options import RowOptions, row_options
-from milpbn.cli.types import CLASS, DATA, FILE, OUTPUT
+from milpbn.cli.types import DATA, FILE, OUTPUT
 
 if TYPE_CHECKING:
     from milpbn.network import Evaluation
@@ -19,19 +20,19 @@ if TYPE_CHECKING:
 
 #: Shared by the verbs that print figures.
 JSON = flag("--json as_json", "Print the figures as one JSON object.")
-POSITIVE = option("--positive", CLASS, "The class to detect; default the rarest one in DATA.")
 
 
 @verb(short_help="Measure a classifier's accuracy.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA)
 @row_options
-@options(POSITIVE, JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
+@decision_options("The class to detect, or that is missed; default the rarest one.")
+@options(JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
 def evaluate(
     classifier: str,
     data: str,
     chosen: RowOptions,
-    positive: str | None,
+    decision: DecisionOptions,
     as_json: bool,
     output: str | None,
     quiet: bool,
@@ -43,6 +44,10 @@ def evaluate(
     95 % intervals, and a table of thresholds says how many of 1,000 rows are alarms where a given share of the class
     is found. With more classes there is a row for each against all others. Where a class has less than 10 % of the
     rows, these figures come first.
+
+    With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, and the cost
+    per row stands beside that of always predicting the most frequent class, and that of the best threshold on these
+    rows.
 
     Beside the accuracy stands that of always answering with the most frequent class. Log-loss, Brier score (0 is best,
     2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,
@@ -57,7 +62,7 @@ def evaluate(
     \b
     Example:
       milpbn evaluate classifier.json test.csv
-      milpbn evaluate classifier.json test.csv --positive sick
+      milpbn evaluate classifier.json test.csv --positive sick --cost missed=20 false-alarm=1
       milpbn evaluate classifier.json test.csv --output figures.json
     """
     from milpbn.network import AveragedClassifier, load_any_classifier
@@ -65,11 +70,11 @@ def evaluate(
     from milpbn.network.explanation.overall import recorded_gamma
     from milpbn.network.parameters.record import recorded
 
-    loaded = load_any_classifier(classifier)
+    loaded = decision.applied(load_any_classifier(classifier))
     samples, rows = chosen.read(loaded, data)
     say_notes(samples.notes, quiet=quiet)
     provenance = getattr(loaded, "provenance", {})
-    figures = count(loaded, samples, recorded_gamma(provenance), positive=positive)
+    figures = count(loaded, samples, recorded_gamma(provenance), positive=decision.positive)
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(provenance)
     about = None if record is None else record.to_dict()
@@ -78,7 +83,7 @@ def evaluate(
     if as_json:
         write_text(None, json_line(document))
     else:
-        say(describe(figures, rows, record, networks, alone=positive is not None))
+        say(describe(figures, rows, record, networks, alone=decision.positive is not None))
 
 
 def describe(
@@ -97,13 +102,15 @@ def describe(
     if weighted:
         weight += f"; they say as much as {figures.effective_size:.4g} of equal weight"
     detection = _detection(figures, alone or len(figures.classes) == 2)
+    first = figures.has_rare_class or figures.decision is not None
     lines = [
         f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
-        *(detection if figures.has_rare_class else []),
+        *_cost(figures),
+        *(detection if first else []),
         f"accuracy     {_accuracy(figures)}",
         f"majority     {_majority(figures)}",
         *_beside(figures),
-        *([] if figures.has_rare_class else detection),
+        *([] if first else detection),
         f"mean margin  {figures.mean_log_margin:.6f} nats",
         f"log-loss     {figures.log_loss:.6f} nats{_within(figures.log_loss_interval)}",
         f"Brier score  {figures.brier:.6f}  (0 is best, 2 worst{_within(figures.brier_interval, '; {}')})",
@@ -136,7 +143,32 @@ def describe(
 def _within(interval: tuple[float, float] | None, form: str = "  ({})") -> str:
     if interval is None:
         return ""
-    return form.format(f"95 % interval {max(0.0, interval[0]):.6f} to {interval[1]:.6f}")
+    return form.format(f"95 % interval {interval[0]:.6f} to {interval[1]:.6f}")
+
+
+def _cost(figures: Evaluation) -> list[str]:
+    """Return how classes are chosen if not as the most probable ones, and what the decisions cost.
+
+    Beside the cost stand what needs no classifier, and the best threshold.
+    """
+    found = figures.cost
+    if figures.decision is None:
+        return []
+    lines = [f"decision     {figures.decision}"]
+    if found is None:
+        return lines
+    lines += [
+        f"cost         {found.cost:.6g} per row{_within(found.interval)}",
+        f"             {found.majority:.6g} by always answering {figures.majority_class}",
+    ]
+    if found.best_class != figures.majority_class:
+        lines.append(f"             {found.constant:.6g} by always answering {found.best_class}")
+    if found.oracle is not None:
+        lines.append(
+            f"             {found.oracle:.6g} by the best threshold on these rows, {found.threshold:.4g} for "
+            f"{figures.positive}"
+        )
+    return lines
 
 
 def _detection(figures: Evaluation, alone: bool) -> list[str]:
@@ -147,10 +179,13 @@ def _detection(figures: Evaluation, alone: bool) -> list[str]:
     if alone:
         found = figures.detected
         lines = [
-            f"detecting    {found.label}: {found.rows} of {figures.samples} rows, {100 * found.share:.2f} % of the {what}"
+            f"detecting    {found.label}: {found.rows} of {figures.samples} rows, {100 * found.share:.2f} % of the "
+            f"{what}"
         ]
         lines += [f"  {name:<18} {value:>7}  ({within})" for name, value, within in found.shown()]
-        lines.append(f"  {found.alarms_per_1000:.1f} of 1,000 {what} are predicted {found.label}; by threshold:")
+        lines.append(
+            f"  {found.alarms_per_1000:.1f} of 1,000 {what} are predicted {found.label}; by threshold:"
+        )
         return [*lines, *_table(found.shown_thresholds())] if found.thresholds else lines[:-1]
     rows = [
         [one.label, f"{one.rows}", *(f"{getattr(one, key):.4f}".replace("nan", "-") for key in NAMES)]

@@ -168,6 +168,11 @@ def _describe_network(classifier: Classifier) -> list[str]:
         *left_out_lines(left_out_of(source), 12),
         *_describe_provenance(source),
         *parameter_lines(recorded(source), 12),
+        *(
+            []
+            if (rule := classifier.decision) is None
+            else [f"decision    {rule.described(classifier.classes)}"]
+        ),
         *_describe_variables(classifier),
     ]
 

@@ -82,9 +82,10 @@ def plot(
     roc, precision-recall, gain, calibration: of a classifier on DATA, how well a class is told from the others
 
     With DATA, the training data of the result, the kinds result and network also show what the score loses without
-    each arc; give the same options of the table as in the run. The kinds margins and explain and the curves use the test rows where the
-    catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
-    most variables. Of an average (milpbn solve --average), the first network is drawn, and the curves of the average.
+    each arc; give the same options of the table as in the run. The kinds margins and explain and the curves use the
+    test rows where the catalog splits the data. An arc list names no class: --target does; without it, the class is the
+    parent of the most variables. Of an average (milpbn solve --average), the first network is drawn, and the curves of
+    the average.
 
     SVG needs nothing else; PNG and PDF need the extra [plot]: pip install 'milpbn[plot]'.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.decision_options import DecisionOptions, decision_options
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_text
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         multiple=True,
     ),
 )(Values)
+@decision_options("The class that is missed; default the rarer of two.")
 @options(IGNORE_UNSEEN, DATA_DIR)
 @text_options
 @options(NO_NOTES)
@@ -45,6 +47,7 @@ def predict(
     classifier: str,
     data: str,
     written: Values,
+    decision: DecisionOptions,
     ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
@@ -58,15 +61,19 @@ def predict(
     that it is right. Columns that look like identifiers were left out of training; where DATA
     has them, they are written before the predictions, or the columns of --keep instead.
 
+    With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, else the most
+    probable one.
+
     \b
     Examples:
       milpbn predict classifier.json new.csv --proba --output predicted.csv
       milpbn predict classifier.json new.csv --keep customer,date
+      milpbn predict classifier.json new.csv --cost missed=20 false-alarm=1 --positive sick
     """
     from milpbn.data import read_encodings
     from milpbn.network import AveragedClassifier, load_any_classifier
 
-    loaded = load_any_classifier(classifier)
+    loaded = decision.applied(load_any_classifier(classifier))
     if written.joint and isinstance(loaded, AveragedClassifier):
         raise InputError(
             f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
@@ -127,7 +134,7 @@ def _predictions(
     )
     target, labels = classifier.variables[-1].name, np.array(classifier.classes, dtype=object)
     name = f"predicted {target}" if target in kept else target
-    blocks = [kept, pd.DataFrame({name: labels[log_joint.argmax(axis=1)]})]
+    blocks = [kept, pd.DataFrame({name: labels[classifier.chosen(log_joint)]})]
     if proba:
         blocks.append(pd.DataFrame(np.exp(log_posterior(log_joint)), columns=[f"P({x})" for x in labels]))
     if joint:

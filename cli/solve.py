@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options
 from milpbn.cli.local_scores import is_local_scores, solve_scores
 from milpbn.cli.outputs import dropped_when_refused
 from milpbn.cli.score_options import ScoreOptions, score_options
@@ -55,9 +56,9 @@ select_options = option_group(
     ),
     option(
         "--select-by by",
-        click.Choice(["accuracy", "log-loss"]),
+        click.Choice(["accuracy", "log-loss", "roc-auc", "average-precision", "cost"]),
         "What --select, --p cv, --max-parents cv and --recipe compare on held-out rows; default accuracy, or what "
-        "the recipe compares: log-loss.",
+        "the recipe compares: log-loss. Average precision is that of the rarer of two classes; cost needs --cost.",
     ),
     option(
         "--average",
@@ -88,6 +89,7 @@ file_options = option_group(
 @options(MEMORY_LIMIT, section="Search")
 @select_options
 @options(PARAMETERS, section="Parameters")
+@decision_options("The class that is missed; default the rarer of two.")
 @file_options
 def solve(
     data: str | None,
@@ -97,6 +99,7 @@ def solve(
     search: SearchOptions,
     selected: Mapping[str, Any],
     parameters: str | None,
+    decision: DecisionOptions,
     files: dict[str, Any],
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
@@ -110,6 +113,7 @@ def solve(
       milpbn solve --score sm --time-limit 60
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
       milpbn solve table.csv --target class --recipe accurate --classifier classifier.json
+      milpbn solve table.csv --target class --cost missed=20 false-alarm=1 --classifier classifier.json
       milpbn solve table.csv --target class --output result.json --checkpoint state.npz
       milpbn solve table.csv --no-target --score bdeu --max-parents 3 --classifier network.json
 
@@ -128,7 +132,9 @@ def solve(
     from milpbn.solving.selection import maximise_selected
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
-    how = replace(search.options, **given(**files), verbose=not quiet, parameters=parameters)
+    how = replace(
+        search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.given
+    )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state
         # Rows with missing values are kept, so that validation can choose whether they are dropped.

@@ -18,6 +18,13 @@ Share = Annotated[float, Within(0.0, 1.0 + SAME_NUMBER)]
 Splits = Annotated[int, Within(0, "splits")]
 
 
+#: What validation compares on held-out rows: the share of the weight that is classified correctly, the mean of
+#: -log P(class | x), the area under the ROC curve, average precision, or the cost of the decisions.
+CRITERIA = ("accuracy", "log-loss", "roc-auc", "average-precision", "cost")
+#: Those that should be small.
+SMALL = ("log-loss", "cost")
+
+
 @dataclass(frozen=True)
 class Trial:
     """One setting that a selection tried."""
@@ -43,14 +50,23 @@ class Trial:
     unweighted: Share | None = None
     #: Number of splits in which the network has no arcs.
     arcless: Splits = 0
+    #: Means over the splits whose held-out rows have what they need: of the rarest class of two, or over all classes.
+    roc_auc: Share | None = None
+    average_precision: Share | None = None
+    #: Mean cost of the decisions over the validation weight; None without costs.
+    cost: float | None = None
     #: Attributes that files of earlier versions lack.
-    LATER: ClassVar = ("log_loss", "starved", "options", "unweighted", "arcless")
+    LATER: ClassVar = (
+        *("log_loss", "starved", "options", "unweighted", "arcless"),
+        *("roc_auc", "average_precision", "cost"),
+    )
 
     def value(self, by: str) -> float:
-        """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
-        if by == "log-loss":
-            return math.inf if self.log_loss is None else round(self.log_loss, 12)
-        return -round(self.accuracy, 12)
+        """Return what is compared, the smaller the better: a loss or cost, or minus what should be large."""
+        found = getattr(self, by.replace("-", "_"))
+        if found is None:
+            return math.inf
+        return round(found, 12) if by in SMALL else -round(found, 12)
 
     def rank(self, by: str = "accuracy") -> tuple[int, float, bool, int, float]:
         """Return the sort key, the best first: most splits, best value, with arcs, fewest parents, smallest p.
@@ -78,7 +94,7 @@ class Selection(ResultPart):
     incumbent: Structure | None = field(default=None, compare=False)
     #: Whether the user stopped the selection. Only the trials before that count.
     interrupted: bool = False
-    by: Annotated[str, OneOf(("accuracy", "log-loss"))] = "accuracy"
+    by: Annotated[str, OneOf(CRITERIA)] = "accuracy"
     #: The chosen values of further options, by the names of the command line.
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Whether the time limit ended the selection before all trials were made. Only the trials before that count.

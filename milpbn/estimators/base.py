@@ -90,6 +90,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         self, predictor: JointPredictor | AveragedClassifier, structure: Structure | None
     ) -> dict[str, Any]:
         """Return the fitted attributes that all classifiers have, by name."""
+        if self.costs is not None:
+            predictor = predictor.deciding(self.costs)
         return {
             "classifier_": predictor,
             "structure_": None if structure is None else structure.to_mapping(),
@@ -99,8 +101,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
     def _importances(self, table: Table) -> NDArray[np.float64]:
         """Return how much the class probabilities of training rows change where a column of X is unknown, shape (N,).
 
-        It is the mean, over at most `ROWS` of the rows, of half the sum of the absolute changes, between 0 and 1. What is
-        unknown is summed over.
+        It is the mean, over at most `ROWS` of the rows, of half the sum of the absolute changes, between 0 and 1. What
+        is unknown is summed over.
         """
         data = self.classifier_.encode(table)
         data = data.take(np.linspace(0, data.n_samples - 1, min(ROWS, data.n_samples)).astype(np.intp))
@@ -160,15 +162,18 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         return logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the most probable class of each sample; ties go to the first class.
+        """Return the most probable class of each sample, or with `costs` that of least expected cost.
 
-        X is as for `score_samples`.
+        Ties go to the first class. X is as for `score_samples`.
 
         Returns
         -------
         array, shape (M,)
             Labels, of the type of y.
         """
+        if self.costs is not None:
+            chosen = self.classifier_.predict_codes(self._encoded(X))
+            return self.classes_[np.argsort(self._class_states)[chosen]]
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
 

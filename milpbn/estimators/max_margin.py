@@ -44,7 +44,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
         Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2"``, as
         ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
         trials. Half of `time_limit` is for the trials; without it, each trial may take a minute.
-    select_by : {"accuracy", "log-loss"} or None, default=None
+    select_by : {"accuracy", "log-loss", "roc-auc", "average-precision", "cost"} or None, default=None
         What a recipe, `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means what the
         recipe compares, log-loss, or else accuracy.
     average : int, default=1

@@ -40,6 +40,10 @@ discretise : str, default="mdl"
     ``boosted:K``.
 class_weight : dict, "balanced" or None, default=None
     Factors on the sample weights by class label.
+costs : mapping, DataFrame or None, default=None
+    What decisions cost: by true label (rows) and predicted label (columns), or ``{"missed": 20, "false_alarm": 1}`` of
+    two classes, where the rarer one is missed unless ``"positive"`` names it. `predict` then gives the class of least
+    expected cost; probabilities stay as they are.
 """
 #: Entries in the place of ``{search}``: parameters of `SearchParameters`.
 SEARCH = """\
@@ -167,6 +171,7 @@ class ClassifierParameters(DataParameters):
     """The parameters of classifiers that say how X and y are read."""
 
     class_weight: Mapping[Any, float] | str | None = None
+    costs: Any = None
 
 
 @estimator

@@ -47,9 +47,9 @@ class ComparisonRow:
         On the test rows, how well `Comparison.positive` is told from the other classes, or the means over all classes
         (`milpbn.network.discrimination.ClassFigures`).
     intervals : mapping from str to (float, float)
-        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
-        and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which contain those of
-        the rows where weights differ.
+        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson),
+        `log_loss`, `brier` and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which
+        contain those of the rows where weights differ.
     differences : mapping from str to Difference
         The learner's figure minus that of `Comparison.against` on the same rows; on one split not of all figures.
     arcs : float or None
@@ -290,14 +290,17 @@ class Comparison:
             lines.append(f"parameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}")
         return "\n".join(lines)
 
-
     def _detection(self) -> list[str]:
         """Return the table of how well classes are told apart; no lines without test rows."""
         known = [row for row in self.rows if any(getattr(row, key) is not None for key in NAMES)]
         if not known:
             return []
-        rarest = "" if self.rarest_share is None else f" (the rarest class has {100 * self.rarest_share:.1f} %)"
-        found = "each class against all others, means" if self.positive is None else f"detecting {self.positive}"
+        rarest = (
+            "" if self.rarest_share is None else f" (the rarest class has {100 * self.rarest_share:.1f} %)"
+        )
+        found = (
+            "each class against all others, means" if self.positive is None else f"detecting {self.positive}"
+        )
         lines = [["", *(head for key in NAMES for head in _heads(key))]]
         for row in known:
             cells = [row.name]
@@ -405,9 +408,7 @@ def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.2f}"
 
 
-def show_differences(
-    rows: Sequence[ComparisonRow], against: str | None, *, rare: bool = False
-) -> list[str]:
+def show_differences(rows: Sequence[ComparisonRow], against: str | None, *, rare: bool = False) -> list[str]:
     """Return the differences to one learner, with intervals and in words, as lines of text; none without any.
 
     Where a class is `rare`, those of the rankings come first.

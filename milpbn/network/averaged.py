@@ -14,6 +14,7 @@ from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
 from milpbn.network.classifier import Classifier, ProbabilityPredictor, Source, score_of
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
 from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
@@ -75,6 +76,14 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
         """The different sets of variables of the networks, each once; rows are encoded with all of them."""
         return tuple(dict.fromkeys(member.variables for member in self.members))
+
+    @property
+    def decision(self) -> DecisionRule | None:  # type: ignore[override]
+        """The decision of the first network, which is that of the average."""
+        return self.members[0].decision
+
+    def _deciding(self, decision: DecisionRule | None) -> AveragedClassifier:
+        return AveragedClassifier(tuple(replace(member, decision=decision) for member in self.members))
 
     def _encodings(self, source: Source) -> dict[tuple[Variable, ...], Dataset]:
         """Return samples as codes of the states of each set of variables."""

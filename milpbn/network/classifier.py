@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, is_dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts, occurring
+from milpbn.network.decisions import Costs, DecisionRule
 from milpbn.network.explanation.local import LocalExplanation, explain_rows
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
@@ -68,7 +69,9 @@ class Predictor(ABC):
 
 
 class ProbabilityPredictor(Predictor):
-    """A predictor that has probabilities of the classes."""
+    """A predictor that has probabilities of the classes, and possibly costs by which it decides."""
+
+    decision: DecisionRule | None = None
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
@@ -96,7 +99,49 @@ class ProbabilityPredictor(Predictor):
 
     def predict_codes(self, source: Source) -> NDArray[np.intp]:
         """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
-        return self.predict_log_scores(source).argmax(axis=1)
+        return self.chosen(self.predict_log_scores(source))
+
+    def chosen(self, log_scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the class that is predicted from `predict_log_scores`: the most probable, or that of least cost."""
+        if self.decision is None:
+            return log_scores.argmax(axis=1)
+        return self.decision.choose(np.exp(log_posterior(log_scores)))
+
+    def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
+        """Return the same model with costs: it predicts the class of least expected cost.
+
+        Parameters
+        ----------
+        costs : mapping, data frame, DecisionRule or None
+            Costs by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes. None: the most
+            probable class is predicted.
+        positive : str, optional
+            The class that may be missed; by default the one that is less probable without any evidence.
+
+        Raises
+        ------
+        InputError
+            If the costs are not those of the classes, or the model cannot have any.
+        """
+        if costs is not None and not isinstance(costs, DecisionRule):
+            given = {"positive": positive} if positive is not None else {}
+            rarest = None if given or len(self.classes) != 2 else self._rarest()
+            costs = DecisionRule.of(
+                {**costs, **given} if isinstance(costs, Mapping) else costs, self.classes, rarest
+            )
+        return self._deciding(costs)
+
+    def _deciding(self, decision: DecisionRule | None) -> Self:
+        if not is_dataclass(self):
+            raise InputError(f"A {type(self).__name__} cannot have costs.")
+        return replace(self, decision=decision)  # type: ignore[return-value]
+
+    def _rarest(self) -> str | None:
+        """Return the less probable of two classes; None if the model has no marginals."""
+        if not isinstance(self, Queries):
+            return None
+        found = self.posterior(self.variables[-1].name)
+        return min(reversed(self.classes), key=found.__getitem__)
 
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
         """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class.
@@ -327,6 +372,8 @@ class Classifier(TableClassifier):
         What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
     has_class : bool
         Whether the last variable is a class. A network without a class has no predictions and no explanations.
+    decision : DecisionRule or None
+        How a class is chosen from the probabilities; None: the most probable one is (`deciding`).
 
     Raises
     ------
@@ -342,6 +389,7 @@ class Classifier(TableClassifier):
     provenance: dict[str, Any] = field(default_factory=dict)
     smoothing_towards: str = UNIFORM
     has_class: bool = True
+    decision: DecisionRule | None = None
 
     def __repr__(self) -> str:
         size = f"{counted(len(self.structure.arcs), 'arc')}, {counted(self.n_parameters, 'parameter')}"

@@ -102,7 +102,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class ClassRanking:
     """A figure of how rows are ranked, and what every row adds to its error.
 
     Attributes
@@ -123,11 +123,11 @@ class Ranking:
 
 def rankings(
     scores: NDArray[np.float64], positive: NDArray[np.bool_], weights: NDArray[np.float64]
-) -> dict[str, Ranking]:
+) -> dict[str, ClassRanking]:
     """Return ``roc_auc`` and ``average_precision``, as scikit-learn defines them; none if all rows are of one kind.
 
-    Probabilities of the class, whether a row is of it, and positive weights have the shape (M,). The variance of ROC-AUC
-    is that of DeLong et al. (1988), and that of average precision the infinitesimal jackknife's; both with weights.
+    Probabilities of the class, whether a row is of it, and positive weights have the shape (M,). The variance of
+    ROC-AUC is that of DeLong et al. (1988), that of average precision the infinitesimal jackknife's; with weights.
     """
     if positive.all() or not positive.any():
         return {}
@@ -154,14 +154,16 @@ def rankings(
 
     # Every positive row is a hit at its own threshold, which raises the average precision of few rows.
     own, place = weights[positive], place[positive]
-    without = np.divide(hits[place] - own, alarms[place] - own, out=np.ones(len(own)), where=alarms[place] > own)
+    without = np.divide(
+        hits[place] - own, alarms[place] - own, out=np.ones(len(own)), where=alarms[place] > own
+    )
     lower = float(own @ np.maximum(without, 0.0)) / hits[-1]
 
     sizes = effective_size(own), effective_size(weights[~positive])
     variances = float(errors @ errors), float(ap_errors @ ap_errors)
     return {
-        "roc_auc": Ranking(auc, errors, _auc_interval(auc, variances[0], *sizes)),
-        "average_precision": Ranking(
+        "roc_auc": ClassRanking(auc, errors, _auc_interval(auc, variances[0], *sizes)),
+        "average_precision": ClassRanking(
             ap, ap_errors, _ap_interval(min(ap, lower), min(1.0, ap), variances[1], sizes[0])
         ),
     }

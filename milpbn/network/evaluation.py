@@ -21,6 +21,7 @@ from milpbn.network.calibration import (
     squared_errors,
 )
 from milpbn.network.classifier import Predictor, ProbabilityPredictor, Source
+from milpbn.network.decisions import CostFigures, cost_figures
 from milpbn.network.discrimination import RARE, ClassFigures, class_figures
 from milpbn.network.intervals import (
     Z_95,
@@ -80,6 +81,10 @@ class Evaluation:
         The class to detect: the one that was asked for, else the rarest of those in the data.
     by_class : tuple of ClassFigures, length C
         How well each class is told from all others.
+    decision : str or None
+        How classes are chosen, in words; None if the most probable class is predicted.
+    cost : CostFigures or None
+        What the decisions cost; None if the classifier has no costs.
     calibration_error : float
         Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
     reliability : tuple of ReliabilityBin
@@ -128,6 +133,8 @@ class Evaluation:
     brier_interval: Interval | None
     positive: str
     by_class: tuple[ClassFigures, ...]
+    decision: str | None
+    cost: CostFigures | None
     calibration_error: float
     reliability: tuple[ReliabilityBin, ...]
     majority_class: str
@@ -237,8 +244,9 @@ def evaluate(
     Raises
     ------
     InputError
-        If `positive` is not a class, no row has a class label that training saw and a positive weight, the samples cannot be encoded, the model
-        has no log-probabilities (such as a support vector machine), or gamma is not a positive number.
+        If `positive` is not a class, no row has a class label that training saw and a positive weight, the samples
+        cannot be encoded, the model has no log-probabilities (such as a support vector machine), or gamma is not a
+        positive number.
 
     Warns
     -----
@@ -272,6 +280,7 @@ def evaluate(
         "data": data.name,
         "classes": classifier.classes,
         "gamma": gamma,
+        "decision": classifier.decision,
         "positive": positive or classifier.classes[rarest(rows)],
         "unlabelled": int(np.count_nonzero(data.y == MISSING)),
         "unknown_values": unknown_values(data),
@@ -290,7 +299,8 @@ def _figures(
     total, seen, n_classes = float(weights.sum()), y >= 0, log_joint.shape[1]
     margins = log_margins(log_joint[seen], y[seen])
     log_probabilities = log_posterior(log_joint)
-    probabilities, predicted = np.exp(log_probabilities), log_joint.argmax(axis=1)
+    probabilities, decision = np.exp(log_probabilities), about["decision"]
+    predicted = log_joint.argmax(axis=1) if decision is None else decision.choose(probabilities)
     right = predicted == y
     curve = reliability_curve(probabilities, y, weights)
     # The last row counts classes that training never saw, whose code is -1.
@@ -305,9 +315,13 @@ def _figures(
         for c, label in enumerate(about["classes"])
     )
     losses, errors = losses_of_logs(log_probabilities, y), squared_errors(probabilities, y)
+    cost = None
+    if decision is not None and not decision.is_threshold:
+        positive = about["classes"].index(about["positive"])
+        cost = cost_figures(decision, about["classes"], probabilities, y, weights, positive)
     accuracy = min(1.0, float(hits.sum()) / total)  # rounding errors may bring the quotient above 1
     return Evaluation(
-        **about,
+        **{key: value for key, value in about.items() if key != "decision"},
         samples=len(y),
         weight=total,
         effective_size=effective_size(weights),
@@ -321,9 +335,11 @@ def _figures(
         mean_log_margin=float(weights[seen] @ margins / weights[seen].sum()),
         log_loss=float(weights @ losses) / total,
         brier=float(weights @ errors) / total,
-        log_loss_interval=stratified_mean_interval(losses, weights, y),
-        brier_interval=stratified_mean_interval(errors, weights, y),
+        log_loss_interval=_of_losses(losses, weights, y),
+        brier_interval=_of_losses(errors, weights, y),
         by_class=tuple(of_classes),
+        decision=None if decision is None else decision.described(about["classes"]),
+        cost=cost,
         calibration_error=calibration_error(curve),
         reliability=curve,
         majority_class=about["classes"][majority],
@@ -334,6 +350,14 @@ def _figures(
         known=None if seen.all() else _figures(log_joint[seen], y[seen], weights[seen], about),
         unweighted=None if equal(weights) else _figures(log_joint, y, np.ones(len(y)), about),
     )
+
+
+def _of_losses(
+    values: NDArray[np.float64], weights: NDArray[np.float64], y: NDArray[np.integer]
+) -> Interval | None:
+    """Return the interval of a mean of numbers of at least 0."""
+    found = stratified_mean_interval(values, weights, y)
+    return None if found is None else (max(0.0, found[0]), found[1])
 
 
 def rarest(data: Dataset) -> int:

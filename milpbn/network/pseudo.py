@@ -18,11 +18,14 @@ from milpbn.network.cards import network_card
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
+from milpbn.network.decisions import DecisionRule
 from milpbn.util.jsonable import Fields, shorten
 from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
+#: Version of files with a decision, which a milpbn that knows no decisions would ignore.
+DECIDING = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,8 @@ class PseudoClassifier(TableClassifier):
         Features first, the class variable last.
     cpts : tuple of Cpt, length V
         One table per variable; the graph of their parents may have cycles.
+    decision : DecisionRule or None
+        As that of a `Classifier`.
 
     Raises
     ------
@@ -44,6 +49,7 @@ class PseudoClassifier(TableClassifier):
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
+    decision: DecisionRule | None = None
 
     @property
     def _n_arcs(self) -> int:
@@ -85,15 +91,16 @@ class PseudoClassifier(TableClassifier):
         """Return the classifier as JSON values."""
         return {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.decision is None else DECIDING,
             "variables": [asdict(v) for v in self.variables],
             "cpts": [{"parents": list(cpt.parents), "table": cpt.table.tolist()} for cpt in self.cpts],
+            **({} if self.decision is None else {"decision": self.decision.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> PseudoClassifier:
         """Return the classifier that `to_dict` described; `InputError` if parts are missing or do not fit together."""
-        if document.get("format") != FORMAT or document.get("version") != VERSION:
+        if document.get("format") != FORMAT or document.get("version") not in (VERSION, DECIDING):
             raise InputError(f"Its keys 'format' and 'version' are not {FORMAT!r} and {VERSION}.")
         f = Fields(document, "It")
         variables = tuple(
@@ -112,7 +119,9 @@ class PseudoClassifier(TableClassifier):
             Cpt(i, tuple(item.wholes("parents")), _table(item.items("table")))
             for i, item in enumerate(f.objects("cpts"))
         )
-        return cls(variables, cpts)
+        decided = not f.missing("decision")
+        decision = DecisionRule.read(f.fields("decision"), len(variables[-1].states)) if decided else None
+        return cls(variables, cpts, decision)
 
 
 def _table(rows: list[Any]) -> NDArray[np.float64]:

@@ -94,7 +94,8 @@ def draw_curve(
         labels=(labels[0], labels[1]),
         notes=notes,
     )
-    chance = {(share, share) if kind == "precision-recall" else (0.0, top) for share in (figures.share for _, figures in dots)} or {(0.0, top)}
+    shares = [figures.share for _, figures in dots] if kind == "precision-recall" else []
+    chance = {(share, share) for share in shares} or {(0.0, top)}
     for y in sorted(chance):
         ends = ((chart.x(0.0), chart.y(y[0])), (chart.x(top), chart.y(y[1])))
         chart.scene.add(Path(ends, "muted", dashed=True))

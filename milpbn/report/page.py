@@ -335,9 +335,11 @@ def _accuracies(figures: Evaluation) -> dict[str, str]:
         detected[f"rows of class {figures.positive}"] = f"{figures.detected.rows}"
         for name, value, interval in figures.detected.shown():
             detected[name] = f"{value} ({interval.removeprefix('95 % interval ')})"
-    first, then = (detected, accuracy) if figures.has_rare_class else (accuracy, detected)
+    rare = figures.has_rare_class or figures.decision is not None
+    first, then = (detected, accuracy) if rare else (accuracy, detected)
     return {
         "samples": f"{figures.samples}",
+        **_costs(figures),
         **first,
         **then,
         "log-loss (nats)": f"{figures.log_loss:.4f}",
@@ -347,6 +349,20 @@ def _accuracies(figures: Evaluation) -> dict[str, str]:
         **({} if once is None else _short("rows count once", once)),
         **({} if known is None else _short(f"{known.samples} samples of classes that training saw", known)),
     }
+
+
+def _costs(figures: Evaluation) -> dict[str, str]:
+    """Return how classes are chosen if not as the most probable ones, and what that costs."""
+    found = figures.cost
+    rows = {} if figures.decision is None else {"predicted": figures.decision}
+    if found is None:
+        return rows
+    low, high = found.interval or (np.nan, np.nan)
+    rows["cost per row"] = f"{found.cost:.4g} ({low:.4g} to {high:.4g})"
+    rows[f"always {figures.majority_class}"] = f"{found.majority:.4g}"
+    if found.oracle is not None:
+        rows["best threshold on these rows"] = f"{found.oracle:.4g}, at {found.threshold:.4g}"
+    return rows
 
 
 def _short(which: str, figures: Evaluation) -> dict[str, str]:

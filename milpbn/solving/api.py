@@ -108,6 +108,7 @@ def maximise(question: Question, options: Options, *, started: float | None = No
         require_states(dataset)
         if options.method != "ml":
             require_class(dataset, f"The fit of the parameters by {options.method} (--parameters)")
+        options.decision(dataset)  # refuses costs of other classes
         milp = engine.capabilities.milp
         stated = Statement.of(dataset, question, options, for_milp=milp, budget=budget)
         described: dict[str, Any] = {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
+from milpbn.claims.selection import CRITERIA
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
@@ -24,9 +25,6 @@ from milpbn.util.validation import whole_number
 
 #: Peharz and Pernkopf (2012) choose the number of parents from these.
 MAX_PARENTS_GRID = (1, 2)
-#: What validation compares: the share of held-out weight that is classified correctly, or the mean of -log P(class | x)
-#: over the held-out rows, in nats.
-CRITERIA = ("accuracy", "log-loss")
 #: The grid of ``--select default``.
 DEFAULT_GRID = "score=sm,cll p=.6,.8,.9,.95,.99 max-parents=1,2 leave-one-out=no,yes"
 #: The options of a score that a grid may name, by the names of the command line.

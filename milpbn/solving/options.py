@@ -13,9 +13,12 @@ from typing import Any, TypedDict, TypeVar, cast
 
 from milpbn.claims.gap import Target, tolerance_of
 from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset, require_class
 from milpbn.engine.pool import Pool
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
+from milpbn.network.decisions import DecisionRule
+from milpbn.network.evaluation import rarest
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
@@ -77,6 +80,10 @@ class Options(DeclaredOptions):
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
         (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them. What is not ``ml``
         takes `milpbn.util.clock.PARAMETERS_SHARE` of a time limit, and no part in the search.
+    costs : mapping, DataFrame or None
+        What decisions cost, by true label and chosen label, or ``{"missed": 20, "false_alarm": 1}`` of two classes,
+        where the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
+        expected cost (`milpbn.Classifier.deciding`).
     output : path or None
         File for ``result.json``, written at the end, and meanwhile at every change, but not more than every 15 seconds.
     trace : path or None
@@ -130,6 +137,14 @@ class Options(DeclaredOptions):
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
+
+    def decision(self, data: Dataset) -> DecisionRule | None:
+        """Return how the classifier decides, from the costs and training data; `InputError` if they do not fit."""
+        if self.costs is None:
+            return None
+        require_class(data, "A choice of the class by costs (--costs, costs)")
+        classes: Any = data.variables[-1].states
+        return DecisionRule.of(cast(Any, self.costs), classes, classes[rarest(data)])
 
     def settings(self, deadline: float | None) -> Settings:
         """Return what an engine or a solver needs to know of the options, with its deadline by `time.monotonic`."""
@@ -208,6 +223,7 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     reduce: bool
     merge: bool
     parameters: str | None
+    costs: object
     on_change: Callable[[Result], bool | None] | None
 
 

@@ -193,6 +193,9 @@ def selection_lines(selection: Selection | None) -> list[str]:
     if best.unweighted is not None:
         accuracy = f"held-out: weighted {accuracy[9:]}, {100 * best.unweighted:.2f} % of the rows"
         loss = loss.replace("log-loss", "weighted log-loss")
+    if selection.by not in ("accuracy", "log-loss"):
+        found = getattr(best, selection.by.replace("-", "_"))
+        loss += "" if found is None else f", {selection.by} {found:.4f}"
     lines = [
         f"selection  {describe(selection.p, selection.max_parents, selection.options)}",
         f"           by {selection.by} among {tried} settings, {selection.protocol}",

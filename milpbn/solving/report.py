@@ -20,6 +20,7 @@ from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing, claims_of
+from milpbn.solving.options import Options
 from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, outlook_lines, threads_alone, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
@@ -88,7 +89,8 @@ class Report:
             return
         self._told = points
         result = self.current(final=False)[0]
-        if tell(replace(result, classifier=fit_classifier(self._job.dataset, result))):
+        classifier = fit_classifier(self._job.dataset, result, self._job.options)
+        if tell(replace(result, classifier=classifier)):
             self._session.stop(Limit.USER)
 
     def finish(self, last: ResultAndProof) -> list[str]:
@@ -148,7 +150,9 @@ class Report:
             ),
         )
         result = of_whole_problem(products.problem, result)
-        return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
+        if not final:
+            return result
+        return replace(result, classifier=fit_classifier(job.dataset, result, job.options))
 
     def _detail(self) -> str:
         """Return the text of the error, the memory limit, what proved the optimum, or the solver's own status."""
@@ -171,8 +175,11 @@ def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:
     ]
 
 
-def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
-    """Fit the parameters of a result's structure, with the numbers of the result as provenance."""
+def fit_classifier(dataset: Dataset, result: Result, options: Options | None = None) -> Classifier | None:
+    """Fit the parameters of a result's structure, with the numbers of the result as provenance.
+
+    The options may have costs, by which the classifier decides.
+    """
     if result.structure is None:
         return None
     notes = dropped_notes(dataset.notes)
@@ -187,10 +194,11 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
         "status": result.reason.value,
         "backend": vars(result.backend),
     }
-    return Classifier.fit(
+    classifier = Classifier.fit(
         dataset,
         result.structure,
         result.score.smoothing,
         provenance,
         smoothing_towards=result.score.smoothing_towards,
     )
+    return classifier if options is None else replace(classifier, decision=options.decision(dataset))

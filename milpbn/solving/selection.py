@@ -114,6 +114,10 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
     asked = choosing.question
     splits, protocol = splits_of(asked.data, options.random_state)
     settings = applicable(grid, asked.score, asked.data, splits)
+    if grid.by == "cost" and options.costs is None:
+        raise InputError(
+            "--select-by cost (select_by) needs costs: --cost missed=20 false-alarm=1, or --costs FILE (costs)."
+        )
     if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
@@ -207,8 +211,8 @@ def solve_selected(
         Values to choose from, as for `select`, if there is neither a grid nor a recipe.
     grid : str, optional
         Options and their values as for ``--select``, for example ``"p=.6,.9 leave-one-out=no,yes"``; see `Grid.parse`.
-    by : {'accuracy', 'log-loss'}, optional
-        What is compared; by default what the recipe compares, or the accuracy.
+    by : {'accuracy', 'log-loss', 'roc-auc', 'average-precision', 'cost'}, optional
+        What is compared (``cost`` with `costs`); by default what the recipe compares, or the accuracy.
     recipe : str, optional
         ``accurate``: tables on finer cuts (`milpbn.solving.accurate`); a given score is kept. ``readable``: a
         recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those

@@ -64,7 +64,7 @@ def smallest_model(
     fit = ParameterFit()
     if options.method != "ml":
         fit = give_up(ParameterMethod.parse(options.method).name, limit)
-    result = replace(result, parameters=fit, classifier=fit_classifier(data, result))
+    result = replace(result, parameters=fit, classifier=fit_classifier(data, result, options))
     if options.output is not None:
         try:
             result.save(options.output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -12,6 +13,8 @@ from milpbn.claims.selection import Trial
 from milpbn.data import Dataset, Table
 from milpbn.network.calibration import LARGEST_LOSS
 from milpbn.network.classifier import Classifier
+from milpbn.network.discrimination import LEADING
+from milpbn.network.evaluation import rarest
 from milpbn.network.intervals import equal
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
@@ -33,23 +36,37 @@ class Sums:
         Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
     right : int
         Number of the rows that are classified correctly.
+    cost : float or None
+        Sum of the weighted costs of the decisions; None without costs.
+    ranked : dict of str to list of float
+        ROC-AUC and average precision of each split that has them.
     """
 
     correct: float = 0.0
     loss: float = 0.0
     splits: int = 0
     right: int = 0
+    cost: float | None = None
+    ranked: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in LEADING})
 
     def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
         self.splits += 1
         if classifier is None:
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
+            self.cost = math.inf
             return
         judged = Judged.of_logs(classifier.predict_log_joint(held_out), held_out)
         self.correct += float(judged.weights[judged.correct].sum())
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
+        found = judged.rankings(rarest(held_out) if held_out.n_classes == 2 else None)
+        for key, values in self.ranked.items():
+            own = [each[key].value for each in found if each]
+            values += [float(np.mean(own))] if own else []
+        if (decision := classifier.decision) is not None and judged.probabilities is not None:
+            costs = decision.of_rows(held_out.y, decision.choose(judged.probabilities))
+            self.cost = (self.cost or 0.0) + float(judged.weights @ costs)
 
     def join(self, others: Sums) -> None:
         """Add the results of other splits."""
@@ -57,6 +74,10 @@ class Sums:
         self.loss += others.loss
         self.splits += others.splits
         self.right += others.right
+        if others.cost is not None:
+            self.cost = (self.cost or 0.0) + others.cost
+        for key, values in others.ranked.items():
+            self.ranked[key] += values
 
 
 @dataclass
@@ -108,6 +129,8 @@ class Tally:
             options,
             sums.right / self.rows if self.weighted else None,
             self.arcless,
+            **{key: float(np.mean(values)) if values else None for key, values in sums.ranked.items()},
+            cost=None if sums.cost is None or math.isinf(sums.cost) else sums.cost / self.total,
         )
 
     def applied(self, source: Table | Dataset, options: Options) -> tuple[Score, Table | Dataset, Options]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.network.discrimination import Ranking
+from milpbn.network.discrimination import ClassRanking
 from milpbn.network.intervals import Z_95, Interval, effective_rows, mean_interval, student_95
 from milpbn.util.declared import Count, NotNegative
 
@@ -112,7 +112,9 @@ def paired_means(
     return None if interval is None else _difference(values, weights, interval)
 
 
-def paired_rankings(pairs: Sequence[tuple[Ranking, Ranking]], weights: NDArray[np.float64]) -> Difference:
+def paired_rankings(
+    pairs: Sequence[tuple[ClassRanking, ClassRanking]], weights: NDArray[np.float64]
+) -> Difference:
     """Return the mean difference of rankings of the same rows, shape (M,), with a normal 95 % interval.
 
     Of ROC-AUC it is that of DeLong et al. (1988), since the two errors of a row are subtracted.

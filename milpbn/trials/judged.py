@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.network.calibration import log_losses, losses_of_logs, squared_errors
 from milpbn.network.classifier import Predictor
-from milpbn.network.discrimination import LEADING, ClassFigures, Ranking, class_figures, mean_figures, rankings
+from milpbn.network.discrimination import (
+    LEADING,
+    ClassFigures,
+    ClassRanking,
+    class_figures,
+    mean_figures,
+    rankings,
+)
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import Interval, equal, mean_interval, score_interval, stratified_mean_interval
 from milpbn.network.margins import log_posterior
@@ -75,12 +82,16 @@ class Judged:
     @classmethod
     def of_logs(cls, logs: NDArray[np.float64], data: Dataset) -> Judged:
         """Judge log-joints or log-posteriors of the classes, shape (M, C), of all rows of some data."""
-        log_posteriors = log_posterior(logs)
+        log_posteriors, predicted = log_posterior(logs), logs.argmax(axis=1)
+        probabilities = np.exp(log_posteriors)
         return cls(
             data.weights,
-            logs.argmax(axis=1) == data.y,
+            predicted == data.y,
             losses_of_logs(log_posteriors, data.y),
-            squared_errors(np.exp(log_posteriors), data.y),
+            squared_errors(probabilities, data.y),
+            data.y,
+            predicted,
+            probabilities,
         )
 
     @property
@@ -122,17 +133,19 @@ class Judged:
 
     def detection(self, positive: int | None) -> tuple[dict[str, float], dict[str, Interval]]:
         """Return figures of `milpbn.network.discrimination.NAMES` with intervals: of a class, or the means over all."""
-        assert self.classes is not None and self.predicted is not None
+        assert self.classes is not None
+        assert self.predicted is not None
         if positive is not None:
             return mean_figures([self._of_class(positive)])
         return mean_figures([self._of_class(int(c)) for c in np.unique(self.classes[self.classes >= 0])])
 
     def _of_class(self, c: int) -> ClassFigures:
-        assert self.classes is not None and self.predicted is not None
+        assert self.classes is not None
+        assert self.predicted is not None
         scores = None if self.probabilities is None else self.probabilities[:, c]
         return class_figures("", scores, self.classes == c, self.predicted == c, self.weights)
 
-    def rankings(self, positive: int | None) -> list[dict[str, Ranking]]:
+    def rankings(self, positive: int | None) -> list[dict[str, ClassRanking]]:
         """Return the rankings by a class, or by each class that occurs; none without probabilities."""
         if self.classes is None or self.probabilities is None:
             return []

@@ -32,12 +32,13 @@ KINDS = {
     "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --gap-se "
     "--threads --workers --dask --seed "
     "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
-    "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs",
+    "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs "
+    "--cost --sensitivity --alarm-rate",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
     "--also compare--against paper action dataname --separator --decimal --thousands --encoding",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
-    "--plot --library score--bound learn--bound result solution classifier output structure",
+    "--plot --library --costs score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir reproduce--output",
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "

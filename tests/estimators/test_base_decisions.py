@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.feature_selection import RFE, SelectFromModel
-from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.metrics import get_scorer, make_scorer, roc_auc_score
 from sklearn.model_selection import TunedThresholdClassifierCV
 
 from milpbn.errors import DataWarning
@@ -18,7 +19,9 @@ def ward():
     """Three features that tell the class, the first most clearly, three of noise, and an identifier."""
     rng = np.random.default_rng(1)
     y = rng.random(500) < 0.3
-    X = pd.DataFrame({f"x{i}": rng.random(500) < np.where(y, 0.5 + d, 0.5 - d) for i, d in enumerate((0.4, 0.3, 0.2))})
+    X = pd.DataFrame(
+        {f"x{i}": rng.random(500) < np.where(y, 0.5 + d, 0.5 - d) for i, d in enumerate((0.4, 0.3, 0.2))}
+    )
     X = X.assign(**{f"noise{i}": rng.random(500) < 0.5 for i in range(3)})
     return X.assign(id=[f"patient {k}" for k in range(500)]), np.where(y, "sick", "well")
 
@@ -47,7 +50,9 @@ def test_importances_are_the_changes_of_the_probabilities(ward):
     """They are what predictions without a column differ by."""
     X, y = ward
     weights = np.random.default_rng(2).exponential(size=500)
-    model = TANClassifier(missing="drop", absent_columns="marginalise").fit(X.assign(x1=X["x1"].astype(str)), y, weights)
+    model = TANClassifier(missing="drop", absent_columns="marginalise").fit(
+        X.assign(x1=X["x1"].astype(str)), y, weights
+    )
     for k, name in enumerate(X.columns[:6]):
         rows = X.assign(x1=X["x1"].astype(str))
         with pytest.warns(DataWarning):
@@ -83,8 +88,72 @@ def test_certain_rows_have_finite_log_odds():
 @pytest.mark.parametrize("response", ["predict_proba", "decision_function"])
 def test_thresholds_can_be_tuned(ward, response):
     X, y = ward
-    tuned = TunedThresholdClassifierCV(TANClassifier(), scoring="balanced_accuracy", response_method=response, cv=3)
+    tuned = TunedThresholdClassifierCV(
+        TANClassifier(), scoring="balanced_accuracy", response_method=response, cv=3
+    )
     tuned.fit(X, y)
     plain = get_scorer("balanced_accuracy")(TANClassifier().fit(X, y), X, y)
     assert get_scorer("balanced_accuracy")(tuned, X, y) > plain - 0.02
     assert set(tuned.predict(X)) == {"sick", "well"}
+
+
+COSTS = {"missed": 9, "false_alarm": 1}
+
+
+@pytest.mark.parametrize(
+    "model", [TANClassifier(costs=COSTS), MaxMarginBNClassifier(p=0.9, max_parents=1, costs=COSTS)]
+)
+def test_costs_decide_and_leave_the_probabilities_as_they_are(ward, model):
+    X, y = ward
+    decided = model.fit(X, y)
+    plain = clone(model).set_params(costs=None).fit(X, y)
+    p = decided.predict_proba(X)[:, 0]
+    assert (p == plain.predict_proba(X)[:, 0]).all()
+    assert (decided.predict(X) == np.where(p > 0.1, "sick", "well")).all()
+    assert (plain.predict(X) == np.where(p >= 0.5, "sick", "well")).all()
+    frame = pd.DataFrame([[0, 9], [1, 0]], index=["sick", "well"], columns=["sick", "well"])
+    assert (clone(model).set_params(costs=frame).fit(X, y).predict(X) == decided.predict(X)).all()
+    with pytest.raises(ValueError, match="one of 'sick', 'well'; got 'ill'"):
+        clone(model).set_params(costs={**COSTS, "positive": "ill"}).fit(X, y)
+
+
+def test_costs_of_numbers_as_labels_and_of_three_classes(ward):
+    X, _ = ward
+    y = np.random.default_rng(3).choice([10, 9, 100], 500)
+    costs = {t: {d: abs(t - d) for d in (9, 10, 100)} for t in (9, 10, 100)}
+    model = NaiveBayesClassifier(costs=costs).fit(X, y)
+    p = model.predict_proba(X)
+    matrix = np.array([[costs[t][d] for d in model.classes_] for t in model.classes_])
+    assert (model.predict(X) == model.classes_[(p @ matrix).argmin(axis=1)]).all()
+
+
+def test_a_threshold_tuned_for_a_cost_is_near_that_of_the_costs(ward):
+    X, y = ward
+
+    def gain(truth, predicted):
+        return -np.mean(
+            9 * ((truth == "sick") & (predicted == "well")) + ((truth == "well") & (predicted == "sick"))
+        )
+
+    tuned = TunedThresholdClassifierCV(TANClassifier(costs=COSTS), scoring=make_scorer(gain), cv=5).fit(X, y)
+    ours = TANClassifier(costs=COSTS).fit(X, y)
+    assert gain(y, ours.predict(X)) > gain(y, TANClassifier().fit(X, y).predict(X))
+    assert gain(y, ours.predict(X)) > gain(y, tuned.predict(X)) - 0.1
+    assert 1 - tuned.best_threshold_ == pytest.approx(0.1, abs=0.1)
+
+
+@pytest.mark.parametrize("by", ["roc-auc", "average-precision", "cost", "log-loss"])
+def test_a_selection_takes_what_is_best_on_held_out_rows(ward, by):
+    X, y = ward
+    model = MaxMarginBNClassifier(
+        objective="cll",
+        select="max-parents=1,2 leave-one-out=no,yes",
+        select_by=by,
+        costs=COSTS,
+        time_limit=60.0,
+    ).fit(X, y)
+    trials, chosen = model.result_.selection.trials, model.result_.selection.chosen
+    values = [getattr(trial, by.replace("-", "_")) for trial in trials]
+    best = min if by in ("cost", "log-loss") else max
+    assert getattr(chosen, by.replace("-", "_")) == pytest.approx(best(values), abs=1e-12)
+    assert len(set(values)) > 1

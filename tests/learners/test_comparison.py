@@ -181,7 +181,9 @@ def test_figures_of_a_rare_class_lead_and_are_scikit_learns(tmp_path):
     rng = np.random.default_rng(5)
     sick = rng.random(500) < 0.06
     frame = pd.DataFrame({f"x{i}": rng.normal(sick * (i + 1)).round(1) for i in range(2)})
-    table = read_table(frame.assign(state=np.where(sick, "sick", "well")), target="state", continuous=["x0", "x1"])
+    table = read_table(
+        frame.assign(state=np.where(sick, "sick", "well")), target="state", continuous=["x0", "x1"]
+    )
     train, test = training_and_test_rows(table)
     found = compare(train, test, ("tan", "naive-bayes"))
     assert (found.positive, found.majority[0]) == ("sick", "well")
@@ -221,4 +223,6 @@ def test_of_several_classes_figures_are_means():
     auc = metrics.roc_auc_score(truth, judged.probabilities, multi_class="ovr", average="macro")
     assert row.roc_auc == pytest.approx(auc, abs=1e-12)
     assert row.f1 == pytest.approx(metrics.f1_score(truth, judged.predicted, average="macro"), abs=1e-12)
-    assert row.sensitivity == pytest.approx(metrics.balanced_accuracy_score(truth, judged.predicted), abs=1e-12)
+    assert row.sensitivity == pytest.approx(
+        metrics.balanced_accuracy_score(truth, judged.predicted), abs=1e-12
+    )

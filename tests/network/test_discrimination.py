@@ -24,7 +24,9 @@ def _rows(seed, n=80, share=0.3, weighted=True, digits=1):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", range(20))
 def test_figures_are_those_of_scikit_learn(seed, weighted):
-    scores, positive, w = _rows(seed, share=(0.05, 0.3, 0.7)[seed % 3], weighted=weighted, digits=1 + seed % 2)
+    scores, positive, w = _rows(
+        seed, share=(0.05, 0.3, 0.7)[seed % 3], weighted=weighted, digits=1 + seed % 2
+    )
     alarm = scores >= 0.4
     found = class_figures("sick", scores, positive, alarm, w)
     how = {"sample_weight": w}
@@ -64,7 +66,11 @@ def test_thresholds_are_the_highest_with_a_sensitivity():
     scores, positive, w = _rows(3, n=200)
     found = class_figures("sick", scores, positive, scores > 0.5, w).thresholds
     for share in SENSITIVITIES:
-        reached = [t for t in np.unique(scores) if w[positive & (scores >= t)].sum() >= (share - 1e-9) * w[positive].sum()]
+        reached = [
+            t
+            for t in np.unique(scores)
+            if w[positive & (scores >= t)].sum() >= (share - 1e-9) * w[positive].sum()
+        ]
         row = next(t for t in found if t.threshold == max(reached))
         alarm = scores >= row.threshold
         assert row.sensitivity == pytest.approx(metrics.recall_score(positive, alarm, sample_weight=w))
@@ -84,7 +90,9 @@ def test_variances_are_those_of_delong_and_of_the_jackknife():
     found = rankings(scores, positive, w)["average_precision"]
     for m in range(40):
         step = 1e-6 * np.eye(40)[m]
-        up, down = (metrics.average_precision_score(positive, scores, sample_weight=w + s) for s in (step, -step))
+        up, down = (
+            metrics.average_precision_score(positive, scores, sample_weight=w + s) for s in (step, -step)
+        )
         assert found.errors[m] == pytest.approx(w[m] * (up - down) / 2e-6, abs=1e-8)
 
 

@@ -42,7 +42,9 @@ def drawn(monkeypatch):
         for line in of_kind(scene, Path, width=2.0):
             x, y = np.array(line.steps).T
             size = chart.x.end - chart.x.start, chart.y.end - chart.y.start
-            values.append(((x - chart.x.start) / size[0] * chart.x.high, (y - chart.y.start) / size[1] * chart.y.high))
+            values.append(
+                ((x - chart.x.start) / size[0] * chart.x.high, (y - chart.y.start) / size[1] * chart.y.high)
+            )
         return scene, values
 
     return draw
@@ -79,7 +81,9 @@ def test_calibration_has_the_means_of_bins(drawn):
     order = np.argsort(rows.probabilities[:, 0])
     w = rows.weights[order]
     lowest = np.cumsum(w) <= 0.1 * w.sum()
-    assert x[0] == pytest.approx(np.average(rows.probabilities[order, 0][lowest], weights=w[lowest]), abs=0.02)
+    assert x[0] == pytest.approx(
+        np.average(rows.probabilities[order, 0][lowest], weights=w[lowest]), abs=0.02
+    )
     assert y[0] == pytest.approx(np.average(rows.classes[order][lowest] == 0, weights=w[lowest]), abs=0.02)
 
 
@@ -97,6 +101,12 @@ def test_several_classes_have_a_colour_each(drawn, kind, n_classes):
 def test_what_cannot_be_drawn_is_said():
     rows = _rows()
     with pytest.raises(InputError, match="only one kind"):
-        draw_curve("roc", Judged(rows.weights, rows.correct, None, None, 0 * rows.classes, rows.predicted, rows.probabilities), ["a", "b"])
+        draw_curve(
+            "roc",
+            Judged(
+                rows.weights, rows.correct, None, None, 0 * rows.classes, rows.predicted, rows.probabilities
+            ),
+            ["a", "b"],
+        )
     with pytest.raises(InputError, match="Without probabilities"):
         draw_curve("roc", Judged(rows.weights, rows.correct, None, None), ["a", "b"])

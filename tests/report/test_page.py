@@ -91,6 +91,45 @@ def test_accuracies_stand_beside_the_majority_and_name_rows_that_were_not_learnt
         assert (f"{dropped} Here they are among the training rows" in text) == said
 
 
+def test_a_page_tells_costs_thresholds_and_curves(toy):
+    """Costs lead; with a rare class or costs, ROC-AUC and the like come before the accuracy."""
+    result, data, structure = toy
+    classifier = Classifier.fit(data, structure)
+    plain = report_page(result, classifier=classifier, train=data)
+    text = report_page(result, classifier=classifier.deciding({"missed": 4, "false_alarm": 1}), train=data)
+    figures = evaluate(classifier.deciding({"missed": 4, "false_alarm": 1}), data)
+    assert f"{figures.cost.cost:.4g} (" in text
+    assert f"always {figures.majority_class}" in text
+    assert "above 0.2 (costs: missed 4, false alarm 1)" in text
+    for page in (plain, text):
+        for words in (
+            "ROC-AUC",
+            "average precision",
+            "Thresholds of P(",
+            "ROC, precision and recall, gain, calibration",
+        ):
+            assert words in page
+        assert page.count("precision and recall") >= 1
+    assert plain.index(">accuracy<") < plain.index(">ROC-AUC<")
+    assert text.index(">cost per row<") < text.index(">ROC-AUC<") < text.index(">accuracy<")
+    assert "cost per row" not in plain
+    Page(text)
+
+
+def test_several_classes_stand_against_all_others(toy):
+    _, data, _ = toy
+    variables = (*data.variables[:3], Variable("class", ("a", "b", "c")))
+    codes = data.codes.copy()
+    codes[:, 3] = np.arange(60) % 3
+    data = replace(data, variables=variables, codes=codes)
+    structure = Structure(data.names, ((3,), (3,), (), ()))
+    result = replace(toy[0], data=DataSummary(data.name, "0" * 64, 60, 50, 3, 3), structure=structure)
+    text = report_page(result, classifier=Classifier.fit(data, structure), train=data)
+    assert "Each class against all others (training rows)" in text
+    assert "Thresholds of" not in text
+    Page(text)
+
+
 def test_a_page_needs_no_network_and_no_script(toy):
     result, data, structure = toy
     text = report_page(result, classifier=Classifier.fit(data, structure), train=data)

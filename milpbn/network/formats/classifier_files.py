@@ -2,10 +2,10 @@
 
 Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
 {variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table}} and
-``provenance``; and ``has_class`` (false) if no variable is a class. A table has one axis per parent, in the listed
-order, and the axis of the variable's own states last. The file of a pseudo-TAN has another ``format``; see
-`PseudoClassifier`. The file of an average has a third one, and the documents of its networks in a list under
-``members``.
+``provenance``; ``has_class`` (false) if no variable is a class; and ``decision`` (costs, and their origin) if the class
+of least cost is predicted. A table has one axis per parent, in the listed order, and the axis of the variable's own
+states last. The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third
+one, and the documents of its networks in a list under ``members``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,21 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.checks import check_variables
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.prior import UNIFORM
 from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import dump_json, finite_number, json_safe, parse_object, read_text, unusable
+from milpbn.util.jsonable import (
+    Fields,
+    dump_json,
+    finite_number,
+    json_safe,
+    parse_object,
+    read_text,
+    unusable,
+)
 
 T = TypeVar("T")
 #: Whatever a classifier file can hold.
@@ -39,6 +48,8 @@ AnyClassifier: TypeAlias = Classifier | PseudoClassifier | AveragedClassifier
 FORMAT = "milpbn-classifier"
 #: Version of the format that this module writes and reads.
 VERSION = 1
+#: That of files with a decision, which a milpbn that knows no decisions would ignore.
+DECIDING = 2
 
 
 def save_classifier(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:
@@ -100,7 +111,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
     names = classifier.structure.names
     return {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if classifier.decision is None else DECIDING,
         "variables": [
             {
                 "name": v.name,
@@ -122,6 +133,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         },
         "provenance": json_safe(classifier.provenance),
         **({} if classifier.has_class else {"has_class": False}),
+        **({} if classifier.decision is None else {"decision": classifier.decision.to_dict()}),
     }
 
 
@@ -145,7 +157,7 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
         )
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
-    _require_version(document, VERSION)
+    _require_version(document, VERSION if document.get("decision") is None else DECIDING)
     variables = tuple(_variable(item) for item in _get(document, "variables", list, "the file"))
     has_class = _get(document, "has_class", bool, "the file") if "has_class" in document else True
     check_variables(variables, has_class=has_class)
@@ -172,7 +184,11 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     provenance = _get(document, "provenance", dict, "the file")
     # Files of versions before this key are of Laplace-smoothed tables.
     towards = document.get("smoothing_towards", UNIFORM)
-    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards, has_class)
+    decision = None
+    if document.get("decision") is not None:
+        read = Fields(_get(document, "decision", dict, "the file"), "Its decision")
+        decision = DecisionRule.read(read, len(variables[-1].states))
+    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards, has_class, decision)
 
 
 def _averaged_from_dict(document: Mapping[str, Any]) -> AveragedClassifier:

@@ -16,6 +16,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
 from milpbn.util.extras import import_extra
@@ -55,7 +56,7 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     posteriors = [_posterior(graph, plan, zeros) for plan in plans]
     total = graph.sum(posteriors)
     graph.node("Div", [total, graph.constant(np.array(float(len(plans))))], output="probabilities")
-    best = graph.node("ArgMax", ["probabilities"], axis=1, keepdims=0)
+    best = graph.node("ArgMax", [_preferred(graph, classifier.decision)], axis=1, keepdims=0)
     graph.node(
         "LabelEncoder",
         [best],
@@ -129,6 +130,17 @@ def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
         )
     kind = onnx.TensorProto.DOUBLE if kinds == {True} else onnx.TensorProto.STRING
     return onnx.helper.make_tensor_value_info(name, kind, ["rows", 1])
+
+
+def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
+    """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class."""
+    if decision is None:
+        return "probabilities"
+    costs = graph.constant(decision.matrix - decision.matrix.min(axis=1, keepdims=True))
+    expected = graph.node("MatMul", ["probabilities", costs])
+    least = graph.node("ReduceMin", [expected, graph.constant(np.array([1]))], keepdims=1)
+    most = graph.node("Add", [least, graph.constant(np.array(decision.tolerance))])
+    return graph.node("Cast", [graph.node("LessOrEqual", [expected, most])], to=graph.int64)
 
 
 def _is_number(variable: Variable) -> bool:

@@ -45,12 +45,13 @@ class _Relation(NamedTuple):
 def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     """Return the query that predicts the rows of a table.
 
-    The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, and
-    ``P(LABEL)`` of every class. Values are matched by the rule of `milpbn.data.labels`, also numbers and truth values
-    in columns of text; of times, and of intervals as texts, only the label itself is known. White space around a text
-    may be blanks, tabs, line feeds and no-break spaces. Of an average, the query returns the mean of the networks'
-    probabilities. The columns of the table, or view, have the names of the features. Raises `InputError` if a name or a
-    label holds the character NUL, which SQL cannot hold, or a sum would be too large.
+    The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, by
+    the costs if the classifier has any, and ``P(LABEL)`` of every class. Values are matched by the rule of
+    `milpbn.data.labels`, also numbers and truth values in columns of text; of times, and of intervals as texts, only
+    the label itself is known. White space around a text may be blanks, tabs, line feeds and no-break spaces. Of an average,
+    the query returns the mean of the networks' probabilities. The columns of the table, or view, have the names of the
+    features. Raises `InputError` if a name or a label holds the character NUL, which SQL cannot hold, or a sum would be
+    too large.
     """
     plans = plans_of(classifier)
     steps = [
@@ -71,8 +72,15 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     target, classes = classifier.variables[-1].name, range(len(classifier.classes))
     wide = ", ".join(f"MAX(CASE WHEN class = {c} THEN p END) AS p{c}" for c in classes)
     steps.append(("milpbn_wide", f"SELECT milpbn_row, {wide}\nFROM milpbn_posterior\nGROUP BY milpbn_row"))
+    # The number that must be the largest, and by how much another may be larger.
+    value, less = [f"p{c}" for c in classes], ""
+    if (decision := classifier.decision) is not None:
+        costs = decision.matrix - decision.matrix.min(axis=1, keepdims=True)
+        expected = (" + ".join(f"p{d} * {_number(0.0 - costs[d, c])}" for d in classes) for c in classes)
+        value, less = [f"({sum_})" for sum_ in expected], f" - {_number(decision.tolerance)}"
     best = "\n".join(
-        f"    WHEN {' AND '.join(f'p{c} >= p{d}' for d in classes if d != c)} THEN {_text(classifier.classes[c])}"
+        f"    WHEN {' AND '.join(f'{value[c]} >= {value[d]}{less}' for d in classes if d != c)} "
+        f"THEN {_text(classifier.classes[c])}"
         for c in classes
     )
     shown = ",\n".join(f"  p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)

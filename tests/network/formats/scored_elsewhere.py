@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pandas as pd
@@ -102,6 +102,50 @@ def check_fine(shares: Callable[[Classifier, pd.DataFrame], np.ndarray]) -> None
             frame.loc[3:5, "colour"] = "new"
             found = shares(classifier, frame.drop(columns="kind"))
             np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-12)
+
+
+def decided(count: int = 50) -> Iterator[Classifier | AveragedClassifier]:
+    """Yield random networks over the columns of `rows` with random costs, of which some bring ties; some averages."""
+    rng = np.random.default_rng(4)
+    frame = rows()
+    three = read_table(frame, target=TARGET, continuous=["x y"]).dataset("train")
+    two = frame.assign(**{TARGET: np.where(frame[TARGET] == "low", "low", "mid'dle")})
+    data = three, read_table(two, target=TARGET, continuous=["x y"]).dataset("train")
+    for number in range(count):
+        own, members = data[number % 2], []
+        for _ in range(1 + (number % 5 == 0)):
+            order, parents = rng.permutation(5), [()] * 5
+            for place, i in enumerate(order):
+                size = rng.integers(0, min(place, 2) + 1)
+                parents[i] = tuple(sorted(rng.choice(order[:place], size, replace=False).tolist()))
+            members.append(fitted(own, tuple(parents)))
+        classifier = members[0] if len(members) == 1 else AveragedClassifier(tuple(members))
+        costs = rng.integers(0, 4, (own.n_classes, own.n_classes)).astype(float)
+        np.fill_diagonal(costs, -1.0)
+        if number % 14 == 0:  # of three decisions, two have equal costs everywhere
+            costs[:, 1] = costs[:, 0]
+        yield classifier.deciding(dict(zip(own.variables[-1].states, _by_label(own, costs), strict=True)))
+
+
+def _by_label(data: Dataset, costs: np.ndarray) -> list[dict[str, float]]:
+    return [dict(zip(data.variables[-1].states, row, strict=True)) for row in costs.tolist()]
+
+
+def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:
+    """Check that a function decides on every row as `predict` does, ties included, for 50 random networks."""
+    frame, changed = pd.concat([rows(2, 60).drop(columns=TARGET), new_rows()], ignore_index=True), 0
+    for classifier in decided():
+        labels, shares = scored(classifier, frame)
+        assert (np.asarray(labels) == classifier.predict(frame)).all()
+        expected = np.array(classifier.classes)[
+            [
+                min(range(len(p)), key=lambda c: (round(float(p @ classifier.decision.matrix[:, c]), 6), c))
+                for p in shares
+            ]
+        ]
+        assert (np.asarray(labels) == expected).all()  # brute force over the decisions
+        changed += (labels != classifier.deciding(None).predict(frame)).any()
+    assert changed > 25
 
 
 def check_cuts(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import check_cuts, check_fine, check_networks, fitted, new_rows, rows
+from scored_elsewhere import check_cuts, check_decisions, check_fine, check_networks, fitted, new_rows, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
@@ -34,6 +34,10 @@ def scored(classifier, frame: pd.DataFrame):
 @pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
 def test_a_model_returns_the_classifiers_probabilities(missing, frame):
     check_networks(scored, missing, frame)
+
+
+def test_decisions_are_those_of_predict():
+    check_decisions(scored)
 
 
 def test_a_value_at_a_cut_belongs_to_the_interval_below():

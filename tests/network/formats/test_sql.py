@@ -12,6 +12,7 @@ from fine import fine_classifier
 from scored_elsewhere import (
     TARGET,
     check_cuts,
+    check_decisions,
     check_fine,
     check_networks,
     expected,
@@ -45,6 +46,10 @@ def scored(classifier, frame: pd.DataFrame):
 @pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
 def test_a_query_returns_the_classifiers_probabilities(missing, frame):
     check_networks(scored, missing, frame)
+
+
+def test_decisions_are_those_of_predict():
+    check_decisions(scored)
 
 
 def test_a_value_at_a_cut_belongs_to_the_interval_below():

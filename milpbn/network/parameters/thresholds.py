@@ -1,0 +1,138 @@
+"""Thresholds with a sensitivity or a rate of alarms, from probabilities of training rows that folds hold out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.encodings import encodings_of
+from milpbn.data.folds import stratified_folds
+from milpbn.errors import InputError
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import Classifier, TableClassifier
+from milpbn.network.decisions import DecisionRule
+from milpbn.network.discrimination import ClassFigures, Curve, class_figures
+from milpbn.network.evaluation import labelled_rows, rarest
+from milpbn.network.parameters.folds import FOLDS
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.record import recorded
+from milpbn.network.parameters.refit import refit_classifier
+from milpbn.util.validation import real_number
+
+#: Largest difference of a probability between a classifier and one that is fitted anew to its training rows.
+SAME = 1e-3
+
+
+def decide_by_folds(
+    classifier: TableClassifier | AveragedClassifier,
+    train: Dataset,
+    *,
+    sensitivity: float | None = None,
+    alarm_rate: float | None = None,
+    positive: str | None = None,
+    random_state: int = 0,
+) -> tuple[TableClassifier | AveragedClassifier, ClassFigures]:
+    """Return a classifier of two classes with a threshold, and what it does on held-out training rows.
+
+    Folds hold out every training row once; the tables are fitted to the others, and the structure, its cuts and the
+    parameters' kappa and strength stay as they are. The threshold is halfway between two of the probabilities.
+
+    Parameters
+    ----------
+    classifier : Classifier or AveragedClassifier
+        The classifier of the training rows.
+    train : Dataset
+        Its training rows, encoded by it.
+    sensitivity : float, optional
+        The threshold is the highest one that finds this share of the class; above 0, at most 1.
+    alarm_rate : float, optional
+        The threshold is the lowest one with at most this share of alarms; above 0, below 1. One of the two is given.
+    positive : str, optional
+        The class to detect; by default the rarer one.
+    random_state : int
+        Seed of the folds.
+
+    Raises
+    ------
+    InputError
+        If there are more than two classes, a share is out of range or cannot be reached, or the rows are not those
+        that the classifier was fitted to.
+    """
+    if (sensitivity is None) == (alarm_rate is None):
+        raise InputError("Give either a sensitivity (--sensitivity) or a rate of alarms (--alarm-rate).")
+    name, share = ("sensitivity", sensitivity) if alarm_rate is None else ("alarm_rate", alarm_rate)
+    share = real_number(name, share)
+    if not 0 < share <= 1 or (name == "alarm_rate" and share == 1):
+        raise InputError(
+            f"--{name.replace('_', '-')} ({name}) must be a share above 0 and below 1, got {share:g}."
+        )
+    classes = classifier.classes
+    if len(classes) != 2:
+        raise InputError(
+            f"A threshold is for two classes, and there are {len(classes)}; give costs (--costs FILE)."
+        )
+    train = labelled_rows(train)
+    own = rarest(train) if positive is None else classes.index(positive) if positive in classes else -1
+    if own < 0:
+        raise InputError(
+            f"--positive (positive) is {positive!r}, and the classes are {', '.join(map(repr, classes))}."
+        )
+    scores, truth = held_out_probabilities(classifier, train, random_state)[:, own], train.y == own
+    curve = Curve.of(scores, truth, train.weights)
+    reached = curve.recall >= share - 1e-12 if alarm_rate is None else curve.alarms <= share + 1e-12
+    if not reached.any():
+        first = 100 * float(curve.alarms[0])
+        raise InputError(
+            f"No threshold has at most {100 * share:g} % of alarms (--alarm-rate): {first:.2f} % of the rows have the "
+            "same, highest probability."
+        )
+    k = int(np.argmax(reached)) if alarm_rate is None else int(np.flatnonzero(reached)[-1])
+    threshold = float(np.append(curve.thresholds, 0.0)[k : k + 2].mean())
+    origin = f"{name.replace('_', ' ')} {share:g}, learnt by {min(FOLDS, train.n_samples)} folds"
+    decision = DecisionRule.at(threshold, classes[own], classes, origin)
+    figures = class_figures(classes[own], scores, truth, scores > threshold, train.weights)
+    return classifier.deciding(decision), figures
+
+
+def held_out_probabilities(
+    classifier: TableClassifier | AveragedClassifier, train: Dataset, random_state: int = 0
+) -> NDArray[np.float64]:
+    """Return P(c | z_m) of training rows, each by tables of the folds that do not hold it, shape (M, C)."""
+    members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
+    parts = {part.variables: part for part in encodings_of(train)}
+    splits = stratified_folds(train.y, min(FOLDS, train.n_samples), random_state)
+    total = np.zeros((train.n_samples, len(classifier.classes)))
+    for member in members:
+        data = parts[member.variables]
+        if not isinstance(member, Classifier):
+            raise InputError(
+                "The tables of a pseudo-TAN cannot be fitted by folds; give costs or a threshold of your own (--cost)."
+            )
+        again = _fitted(member, data)
+        if np.abs(again.predict_proba(data) - member.predict_proba(data)).max() > SAME:
+            raise InputError(
+                f"The tables of the classifier are not those that are fitted to the rows of {data.name!r}, so that "
+                "folds cannot hold out rows: give its training data with the same options, or costs (--cost)."
+            )
+        for fit, held in splits:
+            total[held] += _fitted(member, data.take(fit)).predict_proba(data.take(held))
+    return total / len(members)
+
+
+def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
+    """Return the classifier with tables of the complete rows of some data, by the method of its own."""
+    rows = data.take(np.flatnonzero((data.codes >= 0).all(axis=1)))
+    fitted = replace(classifier, decision=None, provenance={})
+    fitted = replace(
+        fitted,
+        cpts=Classifier.fit(
+            rows, classifier.structure, classifier.smoothing, smoothing_towards=classifier.smoothing_towards
+        ).cpts,
+    )
+    fit = recorded(classifier.provenance)
+    if fit is None or not fit.fitted:
+        return fitted
+    return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]
