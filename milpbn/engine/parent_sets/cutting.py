@@ -75,7 +75,8 @@ class RowPool:
 
     def violated(self, sets: ParentSets, point: Support, present: set[Row], least: float = 1e-3) -> list[Row]:
         """Return violated rows that are not `present`, those that fail by the largest share first."""
-        fails = activities(sets, point.used, point.shares, self._packed) / np.maximum(1.0, self._packed.right)
+        packed = self._packed  # another thread may put a longer one in its place
+        fails = activities(sets, point.used, point.shares, packed) / np.maximum(1.0, packed.right)
         order = (r for r in np.argsort(-fails, kind="stable") if fails[r] > least)
         return list(islice((row for r in order if (row := self._rows[r]) not in present), MOST_POOLED))
 

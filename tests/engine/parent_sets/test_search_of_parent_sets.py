@@ -1,6 +1,7 @@
 """Branch and cut over parent sets against the enumeration of all structures."""
 
 import itertools
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -8,8 +9,11 @@ import pytest
 
 from milpbn.engine.events import EventLog
 from milpbn.engine.parent_sets import cutting, search
-from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION
+from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, support_of
+from milpbn.engine.parent_sets.cutting import RowPool
+from milpbn.engine.parent_sets.rows import CLUSTER, Row
 from milpbn.engine.parent_sets.separation import Separation
+from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.pool import Pool
 from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.network.structure import topological_order
@@ -153,6 +157,20 @@ def assert_list(every, outcome, pool):
     assert bound >= others - 1e-12 * abs(others)
     assert bound == -np.inf or bound <= pool.cutoff + 1e-6
     assert (bound == -np.inf) == (len(listed) == len(every) and not pool.selective)
+
+
+def test_a_pool_grows_while_another_thread_looks_for_violated_rows():
+    """The rows are those of a point, whatever is added meanwhile."""
+    problem, rng = drawn(5, n_extra=40), np.random.default_rng(5)
+    sets = list_sets(problem.candidates, problem.linear, dominated=True).sets
+    n, pool = sets.n_variables, RowPool(sets.n_variables)
+    clusters = [Row(CLUSTER, tuple(sorted(rng.choice(n, 9, replace=False).tolist()))) for _ in range(1500)]
+    point = support_of(sets, np.arange(sets.n_sets), np.full(sets.n_sets, 0.5))
+    adding = threading.Thread(target=lambda: [pool.add([row]) for row in clusters])
+    adding.start()
+    while adding.is_alive():
+        assert set(pool.violated(sets, point, set(), -1.0)) <= set(clusters)
+    assert set(pool.rows()) == set(clusters)
 
 
 @pytest.mark.parametrize("seed", range(120, 126))
