@@ -152,16 +152,8 @@ def verify(
         listed = read_listed_of(claimed, candidates, rules, merged)
         sets, most = prove_decomposable(claim, merged, candidates, rules, arrays, listed)
         check_rest(claim, header_claim, merged, weights, error, most)
-        return Verification(
-            objective,
-            claim.bound,
-            *sets,
-            0,
-            0,
-            time.monotonic() - began,
-            **_scope(claimed),
-            **listing(listed),
-        )
+        seconds = time.monotonic() - began
+        return Verification(objective, claim.bound, *sets, 0, 0, seconds, **_scope(claimed) | listing(listed))
     require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, score, rules, weights)

@@ -25,7 +25,7 @@ from milpbn.engine.parent_sets.rows import (
     lagrangian,
     pack,
 )
-from milpbn.engine.parent_sets.sets import list_sets, members_of
+from milpbn.engine.parent_sets.sets import ParentSets, list_sets, members_of
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
@@ -99,6 +99,22 @@ def test_rows_of_paths_hold_for_what_obeys_and_cut_off_what_does_not(kind, shift
         rows.update(found)
     packed = pack(rows, 4 + shift)
     assert all((activities(sets, choice, np.ones(4 + shift), packed) <= 0).all() for choice in obeying)
+
+
+@pytest.mark.parametrize("bits", [2**53 + 1, 0x7FF0000000000001, 0xFFF0000000000001, 2**64 - 2, 1])
+def test_no_bit_of_the_parents_of_arcs_is_lost(bits):
+    """Words of parents stand among floats, where some of them are no number."""
+    n = 130
+    parents = bits | bits << 64
+    rows = pack([Row(ARCS, (128,), (parents,))], n).followed_by(pack([Row(ARCS, (129,), (parents,))], n))
+    rows = rows.selected(np.array([True, True]))
+    assert rows.terms.view(np.uint64).tolist() == [bits, bits, 0] * 2
+    least = bits & -bits
+    masks = np.array([[bits, bits, 0], [bits ^ least, bits, 0]], dtype=np.uint64)
+    offsets = np.array([0] * 129 + [0, 2])
+    sets = ParentSets(offsets, np.array([129, 129]), masks, np.zeros(2))
+    for place, with_all in ((0, 1.0), (1, 0.0)):
+        assert activities(sets, np.array([place]), np.ones(1), rows).tolist() == [0.0, with_all]
 
 
 def test_terms_of_a_block_are_those_of_the_definition():
