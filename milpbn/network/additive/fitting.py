@@ -22,7 +22,7 @@ from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
 
 MAX_ITERATIONS = 300
-MEMORY = 20
+MEMORY = 6
 #: The largest component of the scaled gradient at the end, relative to the square root of the total weight.
 TOLERANCE = 1e-3
 #: Relative change of the loss below which the solver stops.
