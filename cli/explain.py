@@ -164,6 +164,9 @@ def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanat
     from milpbn.util import interrupts
 
     result = Result.load(path)
+    searched = () if result.structure is None else result.structure.names
+    if set(searched) < set(samples.names):  # the classifier has finer intervals besides
+        samples = samples.of_variables(searched)
     complete = samples.take(np.flatnonzero((samples.codes >= 0).all(axis=1)))
     try:
         with interrupts.deferred():

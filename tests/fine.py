@@ -75,6 +75,31 @@ def fine_classifier(
     return Classifier(variables, structure, tuple(cpts))
 
 
+def refined(classifier: Classifier, name: str, cuts: tuple[float, ...]) -> Classifier:
+    """Return a classifier with the same posteriors that has a fine variable of a column, with these cuts besides."""
+    place, target = [v.name for v in classifier.variables].index(name), len(classifier.variables) - 1
+    coarse = classifier.variables[place]
+    cuts = tuple(sorted({*coarse.cuts, *cuts}))
+    states = interval_labels(cuts) + coarse.states[len(coarse.cuts) + 1 :]
+    fine = Variable(f"{name} (fine)", states, cuts, missing_state=coarse.missing_state, column=name)
+    variables = (*classifier.variables[:-1], fine, classifier.variables[-1])
+    moved = [
+        cpt.parents if target not in cpt.parents else (*cpt.parents[:-1], target + 1)
+        for cpt in classifier.cpts
+    ]
+    parents = (*moved[:-1], (place, target + 1), moved[-1])
+    table = np.where(contained(coarse, fine), 1.0, np.exp(OUTSIDE))[:, np.newaxis].repeat(
+        variables[-1].n_states, 1
+    )
+    tables = [
+        *(cpt.table for cpt in classifier.cpts[:-1]),
+        table / table.sum(-1, keepdims=True),
+        classifier.cpts[-1].table,
+    ]
+    cpts = tuple(Cpt(i, above, each) for i, (above, each) in enumerate(zip(parents, tables, strict=True)))
+    return Classifier(variables, Structure(tuple(v.name for v in variables), parents), cpts)
+
+
 def contained(coarse: Variable, fine: Variable) -> np.ndarray:
     """Return which fine intervals lie in which coarse ones, shape (coarse states, fine states)."""
     ends = np.array([*fine.cuts, np.inf])

@@ -301,8 +301,15 @@ class Dataset:
         """Return the rows with one variable per raw column, its finest one, under the name of the column."""
         columns = by_column(self.variables).values()
         finest = [max(places, key=lambda i: self.variables[i].n_states) for places in columns]
-        variables = (replace(v, name=v.raw_column, column=None) for v in (self.variables[i] for i in finest))
-        return replace(self, variables=tuple(variables), codes=self.codes[:, finest], request=None)
+        data = self.of_variables([self.names[i] for i in finest])
+        variables = (replace(v, name=v.raw_column, column=None) for v in data.variables)
+        return replace(data, variables=tuple(variables))
+
+    def of_variables(self, names: Sequence[str]) -> Dataset:
+        """Return the rows with some of the variables, given by their names."""
+        chosen = [self.names.index(name) for name in names]
+        variables = tuple(self.variables[i] for i in chosen)
+        return replace(self, variables=variables, codes=self.codes[:, chosen], request=None)
 
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Dataset:
         """Return the given rows with the same variables."""

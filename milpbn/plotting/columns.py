@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milpbn.drawing.chart import SMALL, TITLE, frame
 from milpbn.drawing.scene import SERIES, Box, Item, Label, Path, Scene, stacked
-from milpbn.drawing.text import shortened, text_width, wrapped
+from milpbn.drawing.text import BOLD, shortened, text_width, wrapped
 from milpbn.network.explanation import FamilyTable
 from milpbn.network.explanation.wording import cuts_between
 from milpbn.util.printing import printable
@@ -78,7 +78,7 @@ def _curve(
     """Draw step functions; all intervals are equally wide, and a missing value has a place at the right."""
     n = len(cuts) + 1
     every = -(-len(cuts) // _NAMED)
-    texts = ["", *(f"{cut:.4g}" if k % every == 0 else "" for k, cut in enumerate(cuts)), ""]
+    texts = ["", *(_number(cut) if k % every == 0 else "" for k, cut in enumerate(cuts)), ""]
     texts += ["", "missing", ""] if n_states > n else []
     low, high = (float(f([f(each) for each in values.values()])) for f in (np.min, np.max))
     low, high = min(low, -0.05), max(high, 0.05)
@@ -126,7 +126,7 @@ def _grid(
     scene = Scene(first + wide * values.shape[1] + 14.0, 0.0, description=title)
     scene.width = max(scene.width, 360.0)
     top = 12.0
-    for line in wrapped(title, scene.width - 28.0, TITLE):
+    for line in wrapped(title, scene.width - 28.0, BOLD * TITLE):
         scene.add(Label(14.0, top + 12.0, line, TITLE, bold=True))
         top += 20.0
     if rows[0]:
@@ -152,9 +152,13 @@ def _places(
     if cuts is None:
         names = [printable(state) for state in states]
         return [(shortened(name, most, SMALL), size * (k + 0.5), name) for k, name in enumerate(names)]
-    found = [(f"{cut:.4g}", size * (k + 1), "") for k, cut in enumerate(cuts)]
+    found = [(_number(cut), size * (k + 1), "") for k, cut in enumerate(cuts)]
     last = [("missing", size * (len(states) - 0.5), "")] if len(states) > len(cuts) + 1 else []
     return found + last
+
+
+def _number(cut: float) -> str:
+    return f"{cut:.0f}" if 1e4 <= abs(cut) < 1e6 else f"{cut:.4g}"
 
 
 def _cell(x: float, y: float, wide: float, value: float) -> list[Item]:

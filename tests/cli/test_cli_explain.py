@@ -2,6 +2,7 @@
 
 import pytest
 from cli_common import load, refused, run, says, succeed, write_csv
+from fine import refined
 
 import milpbn
 from milpbn.network import AveragedClassifier, load_classifier, save_classifier
@@ -60,6 +61,17 @@ def test_a_result_adds_its_structure(shop, tmp_path):
     assert found["objective"] == pytest.approx(load(shop / "result.json")["objective"])
     assert "alternatives: structures that differ by one change" in done.stdout
     assert all(other["loss"] > -1e-6 for other in found["alternatives"])
+
+
+def test_a_result_explains_its_structure_beside_finer_intervals(tmp_path):
+    rows = [[str(k % 7), "uv"[k % 2], ["good", "bad"][k % 7 > 3]] for k in range(40)]
+    table = write_csv(tmp_path / "t.csv", rows, "a,b,class")
+    data = milpbn.read_table(str(table), continuous=["a"])
+    result = milpbn.solve(data, milpbn.Score(p=0.9), backend="highs", verbose=False)
+    result.save(tmp_path / "r.json")
+    save_classifier(refined(result.classifier, "a", (0.5, 1.5, 5.5)), tmp_path / "c.json")
+    done = succeed("explain", tmp_path / "c.json", table, "--result", tmp_path / "r.json", "-q")
+    says(done.stdout, "alternatives", "a: (-inf, 0.5] (")
 
 
 def test_rows_that_the_search_dropped_are_dropped_again(tmp_path):

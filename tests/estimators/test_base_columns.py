@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from fine import refined
 from sklearn.base import clone
 
 from milpbn.errors import InputError, MilpbnWarning
@@ -166,3 +167,20 @@ def test_truth_values_of_frames_files_and_arrays_are_the_same(frame: pd.DataFram
         X.convert_dtypes(),
     ):
         np.testing.assert_array_equal(NaiveBayesClassifier().fit(X, frame["y"]).predict_proba(form), expected)
+
+
+def test_two_variables_of_a_column_are_read_from_it(frame) -> None:
+    X, y = frame[["x", "noise", "z"]], frame["y"]
+    for table in (X, X[["x", "z"]].to_numpy()):
+        fitted = NaiveBayesClassifier(absent_columns="marginalise", continuous=[0]).fit(table, y)
+        expected = fitted.predict_proba(table)
+        names = [v.name for v in fitted.classifier_.variables[:-1]]
+        lacking = X.drop(columns="x")
+        without = fitted.predict_proba(lacking) if table is X else None
+        fitted.classifier_ = refined(fitted.classifier_, names[0], (-0.5, 0.1, 0.3))
+        np.testing.assert_allclose(fitted.predict_proba(table), expected, rtol=0, atol=1e-12)
+        if table is X:
+            np.testing.assert_allclose(fitted.predict_proba(lacking), without, rtol=0, atol=1e-12)
+        explained = fitted.explain_local(table)[0]
+        assert [c.variables for c in explained.contributions[:-1]] == [(name,) for name in names]
+        assert list(fitted.sample(5, random_state=0)[0]) == names
