@@ -48,7 +48,7 @@ def test_rows_have_numbers_and_the_categories_of_the_training_rows(part: Part) -
 @pytest.mark.parametrize(
     ("name", "least"),
     [
-        *(("readable", 0.6), ("boosting", 0.9), ("forest", 0.9), ("svm", 0.9)),
+        *(("readable", 0.4), ("boosting", 0.9), ("forest", 0.9), ("svm", 0.9)),
         *(("logistic", 0.5), ("splines", 0.5), ("naive-bayes", 0.5)),  # additive
     ],
 )
