@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, by_column
 from milpbn.data.encodings import Encodings, encodings_of
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
@@ -108,7 +108,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         data = data.take(np.linspace(0, data.n_samples - 1, min(ROWS, data.n_samples)).astype(np.intp))
         known, found = self.classifier_.predict_proba(data), np.zeros(self.n_features_in_)
         for place, k in enumerate(self._kept):
-            without = Encodings.of([_changed(part, place, MISSING) for part in encodings_of(data)])
+            parts = ((part, list(by_column(part.variables).values())[place]) for part in encodings_of(data))
+            without = Encodings.of([_changed(part, columns, MISSING) for part, columns in parts])
             changes = np.abs(known - self.classifier_.predict_proba(without)).sum(axis=1) / 2
             found[k] = np.average(changes, weights=data.weights)
         return found
@@ -278,8 +279,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         return str(self.classifier_.classes[states[label]])
 
 
-def _changed(data: Dataset, column: int, codes: list[int] | int) -> Dataset:
-    """Return samples with other codes of a variable."""
+def _changed(data: Dataset, columns: int | list[int], codes: list[int] | int) -> Dataset:
+    """Return samples with other codes of a variable, or of several."""
     changed = data.codes.copy()
-    changed[:, column] = codes
+    changed[:, columns] = codes
     return replace(data, codes=changed)

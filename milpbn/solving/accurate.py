@@ -121,6 +121,7 @@ class _Recipe:
         """Choose, search, fit, and save."""
         shows = wants_progress(self.options.verbose)
         with stages.shown(self.budget.began, wanted=shows):
+            self.options.decision(self.source)  # refuses costs of other classes
             stages.enter("choice of cuts and penalties by folds")
             chosen, interrupted = self._choose()
             before = time.monotonic() - self.budget.began
@@ -227,7 +228,7 @@ class _Recipe:
     ) -> Result:
         """Return the result with the classifier that has the chosen tables, or the score's own with the reason."""
         began = time.monotonic()
-        classifier = fit_classifier(coarse, result)
+        classifier = fit_classifier(coarse, result, self.options)
         assert classifier is not None
         assert result.structure is not None
         made: tuple[Structure, tuple[Cpt, ...]] | str

@@ -13,7 +13,8 @@ from typing import Any, TypedDict, TypeVar, cast
 
 from milpbn.claims.gap import Target, tolerance_of
 from milpbn.claims.result import Result
-from milpbn.data.dataset import Dataset, require_class
+from milpbn.data import Dataset, Table
+from milpbn.data.dataset import require_class
 from milpbn.engine.pool import Pool
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
@@ -138,11 +139,12 @@ class Options(DeclaredOptions):
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
 
-    def decision(self, data: Dataset) -> DecisionRule | None:
+    def decision(self, data: Dataset | Table) -> DecisionRule | None:
         """Return how the classifier decides, from the costs and training data; `InputError` if they do not fit."""
         if self.costs is None:
             return None
         require_class(data, "A choice of the class by costs (--costs, costs)")
+        data = data if isinstance(data, Dataset) else data.dataset("train")
         classes: Any = data.variables[-1].states
         return DecisionRule.of(cast(Any, self.costs), classes, classes[rarest(data)])
 

@@ -58,10 +58,8 @@ def test_evaluate_states_the_cost_beside_the_majority_and_the_best_threshold(war
         "state"
     ]
     truth = pd.read_csv(ward / "test.csv")["state"]
-    missed, alarms = (
-        ((truth == "sick") & (predicted == "well")).sum(),
-        ((truth == "well") & (predicted == "sick")).sum(),
-    )
+    missed = ((truth == "sick") & (predicted == "well")).sum()
+    alarms = ((truth == "well") & (predicted == "sick")).sum()
     cost = (20 * missed + alarms) / 700
     assert document["cost"]["cost"] == pytest.approx(cost)
     assert f"cost         {cost:.6g} per row  (95 % interval" in done.stdout

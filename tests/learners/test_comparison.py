@@ -209,8 +209,9 @@ def test_figures_of_a_rare_class_lead_and_are_scikit_learns(tmp_path):
     assert str(Comparison.read(found.to_dict(), "It")) == shown
     folds = compare_over_folds(table, 3, 1, ("tan",), positive="well")
     mean = np.mean([part.average_precision for part in folds.rows[0].parts])
-    assert folds.positive == "well" and folds.rows[0].average_precision == pytest.approx(mean)
-    with pytest.raises(InputError, match="positive.* is 'ill', and the classes are 'sick', 'well'"):
+    assert folds.positive == "well"
+    assert folds.rows[0].average_precision == pytest.approx(mean)
+    with pytest.raises(InputError, match=r"positive.* is 'ill', and the classes are 'sick', 'well'"):
         compare(train, test, ("tan",), positive="ill")
 
 

@@ -101,7 +101,8 @@ def test_perfect_and_hopeless_rankings_leave_room():
     for scores, ends in ((positive * 0.8, (0.7, 1.0)), (0.9 - positive * 0.8, (0.0, 0.3))):
         figures = class_figures("sick", scores, positive, scores > 0.5, np.ones(60))
         low, high = figures.intervals["roc_auc"]
-        assert (low == ends[0] or ends[0] < low < 0.95) and (high == ends[1] or 0.05 < high < ends[1])
+        assert low == ends[0] or ends[0] < low < 0.95
+        assert high == ends[1] or 0.05 < high < ends[1]
         assert figures.intervals["matthews"][1] - figures.intervals["matthews"][0] > 0.1
 
 
@@ -111,8 +112,9 @@ def test_what_is_undefined_is_nan_and_has_no_interval():
     assert all(math.isnan(getattr(same, key)) for key in NAMES if key != "specificity")
     assert (same.rows, same.share, same.thresholds, set(same.intervals)) == (0, 0.0, (), {"specificity"})
     none = class_figures("sick", scores, np.arange(8) < 1, np.zeros(8, bool), np.ones(8))
-    assert math.isnan(none.precision) and none.matthews == 0 and none.f1 == 0
-    assert none.roc_auc == 0 and none.intervals["roc_auc"][1] < 1
+    assert math.isnan(none.precision)
+    assert (none.matthews, none.f1, none.roc_auc) == (0, 0, 0)
+    assert none.intervals["roc_auc"][1] < 1
     assert [name for name, _, _ in none.shown()] == [NAMES[key] for key in NAMES if key != "precision"]
 
 

@@ -1,4 +1,4 @@
-"""Curves of how well classes are told apart: their points are those of the definitions, and nothing leaves the picture."""
+"""Curves of how well classes are told apart: their points are those of scikit-learn, and none leaves the picture."""
 
 from __future__ import annotations
 

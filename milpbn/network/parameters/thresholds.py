@@ -18,7 +18,7 @@ from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, rarest
 from milpbn.network.parameters.folds import FOLDS
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.record import recorded
+from milpbn.network.parameters.record import ADDITIVE, recorded
 from milpbn.network.parameters.refit import refit_classifier
 from milpbn.util.validation import real_number
 
@@ -135,4 +135,9 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
     fit = recorded(classifier.provenance)
     if fit is None or not fit.fitted:
         return fitted
+    if fit.method == ADDITIVE:
+        raise InputError(
+            "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe readable, "
+            "or give costs (--cost)."
+        )
     return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]

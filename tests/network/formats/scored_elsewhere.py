@@ -137,12 +137,9 @@ def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Non
     for classifier in decided():
         labels, shares = scored(classifier, frame)
         assert (np.asarray(labels) == classifier.predict(frame)).all()
-        expected = np.array(classifier.classes)[
-            [
-                min(range(len(p)), key=lambda c: (round(float(p @ classifier.decision.matrix[:, c]), 6), c))
-                for p in shares
-            ]
-        ]
+        costs = shares @ classifier.decision.matrix
+        best = [min(range(len(row)), key=lambda c: (round(row[c], 6), c)) for row in costs.tolist()]
+        expected = np.array(classifier.classes)[best]
         assert (np.asarray(labels) == expected).all()  # brute force over the decisions
         changed += (labels != classifier.deciding(None).predict(frame)).any()
     assert changed > 25

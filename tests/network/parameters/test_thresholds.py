@@ -28,7 +28,7 @@ def _table(n=600, seed=1, share=0.2, weighted=False):
 
 
 def _naive(data):
-    return Structure(data.names, tuple((len(data.names) - 1,) for _ in data.names[:-1]) + ((),))
+    return Structure(data.names, (*((len(data.names) - 1,) for _ in data.names[:-1]), ()))
 
 
 @pytest.fixture
