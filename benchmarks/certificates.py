@@ -19,8 +19,9 @@ from common import RESULTS, write_results
 
 from milpbn.certificate.exact.arithmetic import NotProvedError
 from milpbn.certificate.exact.local import check_local
-from milpbn.certificate.verify.local import verify_local
+from milpbn.certificate.verify.check import verify
 from milpbn.milp.files.jkl_file import read_jkl
+from milpbn.problem.local import LocalDataset
 from milpbn.solving.local_scores import solve_local_scores
 from milpbn.util.scratch import scratch_folder
 
@@ -35,11 +36,10 @@ def measured(path: Path, time_limit: float) -> dict[str, Any]:
         clocks = [time.process_time()]
         result = solve_local_scores(local, certificate=proof, time_limit=time_limit, threads=1, verbose=False)
         clocks.append(time.process_time())
-        given = result.to_dict(), proof, local.candidates, local.scores, local.sha256
-        found = verify_local(*given)
+        found = verify(result, proof, LocalDataset.of(local))
         clocks.append(time.process_time())
         try:
-            check_local(*given)
+            check_local(result.to_dict(), proof, local)
             exact = "proved"
         except NotProvedError as error:
             exact = str(error)

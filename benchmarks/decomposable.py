@@ -36,7 +36,6 @@ from generated import random_network
 from milpbn.data import read_table
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.search import Search
-from milpbn.errors import NoIncumbentError
 from milpbn.experiments.page import read_remarks
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
@@ -120,9 +119,10 @@ def measured(path: Path, backend: str, time_limit: float, n_best: int, threads: 
     branch_and_cut.Search = _Noted  # type: ignore[misc]
     begun, clock = cpu(), time.monotonic()
     own = backend == "branch-and-cut"  # the CPU of a solver's child process is not known
-    try:
-        result = solve_local_scores(path, time_limit=time_limit, n_best=n_best, **options)
-    except NoIncumbentError:
+    if not own:
+        options |= {"root_bound": False, "acyclicity": "cluster"}
+    result = solve_local_scores(path, time_limit=time_limit, n_best=n_best, **options)
+    if result.structure is None:
         return {"status": "no structure", "cpu": round(cpu() - begun, 2)}
     used = cpu() - begun
     gap = None if result.bound is None or result.objective is None else result.bound - result.objective
@@ -132,7 +132,7 @@ def measured(path: Path, backend: str, time_limit: float, n_best: int, threads: 
         status = "optimal" if claim.optimal else "feasible"
         gap = None if claim.bound is None or claim.cutoff is None else claim.bound - claim.cutoff
     return {
-        "variables": result.variables,
+        "variables": result.data.features,
         "parent_sets": result.parent_sets,
         "status": status,
         "score": result.objective,

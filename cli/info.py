@@ -50,8 +50,6 @@ def _is_object(path: str) -> bool:
 
 
 def _describe_document(path: str) -> str | list[str]:
-    from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
-    from milpbn.claims.local_result import LocalResult
     from milpbn.claims.other_files import is_comparison
     from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.claims.stability import Stability
@@ -66,15 +64,11 @@ def _describe_document(path: str) -> str | list[str]:
         return [f"classifier  {path}", *_describe_classifier(path)]
     if written == SIDECAR:
         return _describe_sidecar(path)
-    if written == LOCAL_SCORES:
-        from milpbn.solving.local_scores import describe
-
-        return describe(LocalResult.from_dict(document, where), read=True)
     if "status" in document and "structure" in document:
-        from milpbn.claims.result import Result
+        from milpbn.claims.local_result import result_kind
         from milpbn.solving.progress import closing_block
 
-        return closing_block(Result.load(path), read=True)
+        return closing_block(result_kind(document).load(path), read=True)
     if written == STABILITY:
         return str(Stability.from_dict(document, where))
     if is_comparison(document):

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from milpbn.cli.report import say
-from milpbn.cli.sections import typed
+import click
+
+from milpbn.cli.sections import SectionedOption, typed
+from milpbn.cli.steps import show_stages
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.solving.options import Options
+    from milpbn.problem.local import LocalDataset
 
-#: Options of the search that have a meaning without data.
-PASSED_ON = (
-    *("backend", "time_limit", "gap_rel", "gap_abs", "threads", "random_state", "n_best", "within"),
-    *("solver_options", "output", "certificate", "trace", "log", "checkpoint", "resume"),
-)
-#: All such options.
-ALLOWED = {*PASSED_ON, "acyclicity", "start", "quiet", "verbose"}
+#: Sections of the help whose options have a meaning without data, and the options in them that have none.
+SECTIONS = ("Search", "Constraints", "Output")
+WITHOUT = {"gap_se", "merge", "subset", "screen", "workers", "dask", "classifier"}
 
 
 def is_local_scores(source: str | None) -> bool:
@@ -26,7 +24,7 @@ def is_local_scores(source: str | None) -> bool:
     return source is not None and source.lower().removesuffix(".gz").endswith((".jkl", ".pss"))
 
 
-def refuse_others(path: str, allowed: Collection[str]) -> None:
+def refuse_others(path: str, allowed: Collection[str | None]) -> None:
     """Refuse options that were given and are not allowed for a file of local scores, with an InputError."""
     refused = [spelling for name, spelling in typed().items() if name not in allowed]
     if refused:
@@ -36,29 +34,16 @@ def refuse_others(path: str, allowed: Collection[str]) -> None:
         )
 
 
-def solve_scores(path: str, options: Options, start: str | None, started: float) -> int:
-    """Solve a file of local scores, print the closing block, and return the exit code.
+def read_scores(path: str, began: float, time_limit: float | None, *, quiet: bool) -> LocalDataset:
+    """Show stages, and return what stands for the data of a file of local scores; the time limit counts from `began`.
 
-    Raises
-    ------
-    InputError
-        If an option concerns data, a score or a classifier, or the file is unusable.
+    Raises InputError if the file is unusable, or an option of the verb concerns data, a score or a classifier.
     """
-    refuse_others(path, ALLOWED)
+    known = (one for one in click.get_current_context().command.params if isinstance(one, SectionedOption))
+    refuse_others(path, {one.name for one in known if one.section.startswith(SECTIONS)} - WITHOUT)
 
-    from milpbn.milp.files.jkl_file import read_jkl
-    from milpbn.network import read_structure
-    from milpbn.solving.local_scores import describe, scores_name, solve_local_scores
+    from milpbn.solving.local_scores import local_dataset
+    from milpbn.util.budget import Budget
 
-    scores = read_jkl(path)
-    result = solve_local_scores(
-        scores,
-        name=scores_name(path),
-        acyclicity=options.acyclicity if "acyclicity" in typed() else "cluster",
-        start=None if start is None else read_structure(start, scores.candidates.names),
-        verbose=options.verbose,
-        started=started,
-        **{name: getattr(options, name) for name in PASSED_ON},
-    )
-    say(describe(result))
-    return 0
+    show_stages(began, quiet=quiet)
+    return Budget(time_limit, began=began).before(lambda: local_dataset(path), "the local scores were read")

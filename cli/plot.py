@@ -140,29 +140,30 @@ def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
 
 
 def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
-    from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
-    from milpbn.claims.result import Result
+    from milpbn.claims.local_result import LocalResult, result_kind
     from milpbn.plotting import draw_result, draw_structure, draw_trace
     from milpbn.solving.gains import arc_losses
     from milpbn.util import stages
 
     target = table.settings.get("target")
     document = _object(file) or {}
-    classless = document.get("format") == LOCAL_SCORES or document.get("has_class") is False
-    if kind == "network" and (classless or "status" not in document):
+    if kind == "network" and "status" not in document:
         if data is not None:
             raise InputError(
                 f"The file {file!r} is not a result, so that nothing says by which score its arcs are to be weighed; "
                 "leave out DATA, or give a result.json."
             )
-        return draw_structure(_structure(file, document, target), has_class=not classless)
-    result = Result.load(file)
+        has_class = document.get("has_class") is not False
+        return draw_structure(_structure(file, document, target), has_class=has_class)
+    result = result_kind(document).load(file)
     if kind == "trace":
         return draw_trace(result)
     if result.structure is None:
         raise InputError(f"The result {file!r} has no structure to draw.")
     _check_target(target, result.structure.names[-1], file)
     losses = None
+    if data is not None and isinstance(result, LocalResult):
+        raise InputError(f"The result {file!r} is of local scores, which have no data; leave out {data!r}.")
     if data is not None:
         _, dataset = table.read_of(result, data)
         with stages.shown():

@@ -10,7 +10,7 @@ import click
 
 from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.decision_options import DecisionOptions, decision_options
-from milpbn.cli.local_scores import is_local_scores, solve_scores
+from milpbn.cli.local_scores import is_local_scores, read_scores
 from milpbn.cli.outputs import dropped_when_refused
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import (
@@ -23,7 +23,7 @@ from milpbn.cli.search_options import (
     search_options,
 )
 from milpbn.cli.sections import flag, given, option, option_group, options, typed, verb
-from milpbn.cli.steps import read, show_notes, show_result, show_stages, started
+from milpbn.cli.steps import read, show_notes, show_result, started
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, DATA, word
 from milpbn.errors import InputError, MilpbnError
@@ -125,6 +125,7 @@ def solve(
     from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
+    from milpbn.problem.local import LocalScore
     from milpbn.solving.accurate import maximise_accurate, score_of_recipe
     from milpbn.solving.api import maximise
     from milpbn.solving.question import Question
@@ -139,33 +140,30 @@ def solve(
     if undecided:  # with the recipe accurate they have a state
         # Rows with missing values are kept, so that validation can choose whether they are dropped.
         table = replace(table, settings={**table.settings, "missing": "state"})
-    if data is not None and is_local_scores(data):
-        show_stages(began, quiet=quiet)
-        with dropped_when_refused(files["trace"], files["log"]):
-            return solve_scores(data, how, search.start, began)
     limit, grid = how.time_limit, None
     single = {*score.given, *({"discretise", "missing"} & {*typed()})}
-    if choices.additive:
-        spec = score_of_recipe(spec, single)
-    elif choices:
-        grid, how = choices.applied(spec, how, single)
-    source, dataset = read(
-        table,
-        data or f"instance:{DEFAULT}",
-        began,
-        quiet=quiet,
-        time_limit=limit,
-        in_units=spec.needs_units if grid is None else grid.always_leaves_one_out(spec),
-    )
-    noted = _undecided(source, dataset) if undecided and not choices.additive else dataset
-    show_notes(noted, quiet=quiet, variables=dataset.variables if verbose else ())
+    if data is not None and is_local_scores(data):
+        dataset: Dataset = read_scores(data, began, limit, quiet=quiet)
+        asked: Dataset | Table = dataset
+        spec = LocalScore()
+    else:
+        if choices.additive:
+            spec = score_of_recipe(spec, single)
+        elif choices:
+            grid, how = choices.applied(spec, how, single)
+        in_units = spec.needs_units if grid is None else grid.always_leaves_one_out(spec)
+        source, dataset = read(
+            table, data or f"instance:{DEFAULT}", began, quiet=quiet, time_limit=limit, in_units=in_units
+        )
+        asked = source if choices.additive or grid is not None else dataset
+        noted = _undecided(source, dataset) if undecided and not choices.additive else dataset
+        show_notes(noted, quiet=quiet, variables=dataset.variables if verbose else ())
     if search.start is not None:
         how = replace(how, start=read_structure(search.start, dataset.names))
     scope = {"subset": search.subset, "screen": search.screen}
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files["trace"], files["log"]):
-            asked = source if choices.additive or grid is not None else dataset
             question = Question.of(asked, spec, constraints, **scope, random_state=how.random_state)
             if choices.additive:
                 cuts = str(source.discretisation) if "discretise" in single else None

@@ -15,7 +15,6 @@ from milpbn.cli.local_scores import is_local_scores, refuse_others
 from milpbn.cli.report import say
 from milpbn.cli.search_options import MEMORY_LIMIT
 from milpbn.cli.sections import flag, option, options, verb
-from milpbn.cli.steps import read_document
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
@@ -71,7 +70,9 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
     from milpbn.certificate.format import load_proof
     from milpbn.certificate.verify.check import verify as check
     from milpbn.certificate.verify.claim import read_claim
+    from milpbn.claims.local_result import LocalResult, result_kind
     from milpbn.claims.result import Result
+    from milpbn.solving.local_scores import local_dataset
     from milpbn.solving.progress import dropped_lines
 
     is_certificate = Path(result).suffix.lower() == ".npz"
@@ -79,17 +80,18 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
     if not is_certificate and certificate is None:
         raise InputError("Give the certificate of the run: --certificate FILE.")
-    if is_local_scores(data):
-        _verify_scores(None if is_certificate else result, certificate or result, data, exact=exact)
-        return
+    local = is_local_scores(data)
+    if local:
+        refuse_others(data, ("certificate", "exact", "memory_limit"))
     values, read = None, None
     if not is_certificate:
         # The verifier gets the values as they are written, since a `Result` computes the gap anew. Building one
         # refuses a malformed file in a sentence.
-        values = Result.read(result)
-        read = Result.from_dict(values, f"The result {result!r}")
+        values = (LocalResult if local else Result).read(result)
+        read = result_kind(values).from_dict(values, f"The result {result!r}")
     claimed = read_claim(load_proof(result)[0], "The certificate").result if read is None else read
-    dataset = table.read(data, in_units=claimed.score.needs_units).dataset("train")
+    in_units = claimed.score.needs_units
+    dataset = local_dataset(data) if local else table.read(data, in_units=in_units).dataset("train")
     say(describe(check(values, certificate or result, dataset), read))
     for line in dropped_lines(dataset.notes):
         say(line)
@@ -97,29 +99,10 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         say(check_exactly(values, certificate or result, dataset))
 
 
-def _verify_scores(result: str | None, certificate: str, path: str, *, exact: bool) -> None:
-    """Check a result over local scores, None for the claims of its certificate, and say what was proved."""
-    from milpbn.certificate.verify.local import verify_local
-    from milpbn.milp.files.jkl_file import read_jkl
-    from milpbn.util.extras import import_extra
-
-    refuse_others(path, ("certificate", "exact", "memory_limit"))
-    values = None if result is None else read_document(result, "result")
-    local = read_jkl(path)
-    given = values, certificate, local.candidates, local.scores, local.sha256
-    say(describe(verify_local(*given), None))
-    if exact:
-        import_extra("mpmath", "exact", "--exact")
-        from milpbn.certificate.exact.local import check_local
-
-        say(_exactly(lambda: check_local(*given), _aside(values)))
-
-
 def describe(proved: Verification, result: Result | None) -> str:
     """Return what was proved as lines of text.
 
-    `result` is None for a certificate alone and for local scores, which list no arcs and have no selection and no
-    average.
+    `result` is None for a certificate alone, which lists no arcs and has no selection and no average.
     """
     from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 
@@ -184,7 +167,11 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
 
     import_extra("mpmath", "exact", "--exact")
     from milpbn.certificate.exact.check import check
+    from milpbn.certificate.exact.local import check_local
+    from milpbn.problem.local import LocalDataset
 
+    if isinstance(data, LocalDataset):
+        return _exactly(lambda: check_local(values, certificate, data.local), _aside(values))
     return _exactly(lambda: check(values, certificate, data), _aside(values))
 
 

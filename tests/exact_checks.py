@@ -17,6 +17,7 @@ import pytest
 import milpbn.certificate.verify.check as ordinary
 from milpbn.certificate.exact import arithmetic
 from milpbn.certificate.exact.check import check
+from milpbn.certificate.exact.local import check_local
 from milpbn.certificate.format import load_proof
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
@@ -38,6 +39,7 @@ READ = (
     "status",
     "structure",
     "subset",
+    "tolerance",
 )
 #: One certificate of so many is checked; 1 with --slow.
 OF = 8
@@ -79,7 +81,11 @@ def _check_exactly(result: Any, certificate: Any, data: Dataset) -> Any:
     asked = {key: told[key] for key in READ if key in told}, Path(certificate).read_bytes(), data
     if not _last or _last[0][:2] != asked[:2] or _last[0][2] is not data:
         _last[:] = []
-        _last[:] = [asked, check(asked[0], certificate, data)]
+        local = getattr(data, "local", None)
+        answer = (
+            check(asked[0], certificate, data) if local is None else check_local(asked[0], certificate, local)
+        )
+        _last[:] = [asked, answer]
     return _last[1]
 
 

@@ -31,8 +31,9 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates, list_candidates
 from milpbn.problem.conflicts import resolve
-from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem
+from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.local import LocalDataset, LocalScore, LocalScores
+from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome, Settings, Solver
@@ -418,3 +419,9 @@ def branch_early(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
 
     monkeypatch.setattr(Search, "_bounded", bounded)
     monkeypatch.setattr(search, "fractional", fractional)
+
+
+def problem_of(candidates: Candidates, scores: NDArray[np.float64]) -> Problem:
+    """Return the problem of local scores, shape (P,)."""
+    data = LocalDataset.of(LocalScores(candidates, scores))
+    return build_problem(data, LocalScore(), listed=(Rules(), candidates))

@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.records import Decision, DualWeights, Inequalities
-from milpbn.claims.local_result import LocalResult
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates, ParentSet
@@ -222,7 +221,7 @@ def save_certificate(
     write_sealed(path, {"version": VERSION, **header}, arrays, compressed=True)
 
 
-def certificate_header(result: Result | LocalResult) -> dict[str, Any]:
+def certificate_header(result: Result) -> dict[str, Any]:
     """Return the header of a certificate: the contents of the result without the keys `NOT_IN_HEADER`.
 
     If a subset of the samples was searched, the proved score and bound are under the key ``subset``; if screened parent

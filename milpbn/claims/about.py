@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
 from milpbn.util.declared import Count, NotNegative, OneOf, Within
+from milpbn.util.plurals import counted
 
 #: How the notes begin that say what a limit came before: compilation used it up, or only small sets were searched.
 COMPILED, ONLY_SMALL = "Compiling kernels", "Only parent sets of at most"
@@ -45,6 +46,14 @@ class DataSummary:
             return f"{self.features} variables, no class"
         return f"{self.features} features, {self.classes} classes"
 
+    @property
+    def described(self) -> str:
+        """The numbers of samples and of variables in words."""
+        weighted = self.total_weight is not None and self.total_weight != self.samples
+        total = f" of total weight {self.total_weight:.6g}" if weighted else ""
+        unique = "" if self.unique_samples == self.samples else f" ({self.unique_samples} different)"
+        return f"{counted(self.samples, 'sample')}{total}{unique}, {self.variables}"
+
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
         """Summarise a training set."""
@@ -63,11 +72,23 @@ class DataSummary:
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """The backend of a run: its registry name, its version, and its threads (None if a solution file names none)."""
+    """The backend of a run: its registry name, its version, and its threads (None if a solution file names none).
+
+    `workers` are the threads of its workers, the most at any time; None if no workers were asked for.
+    """
 
     name: str
     version: str
     threads: Count | None
+    workers: Annotated[int, Within(0)] | None = field(default=None, compare=False)
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("workers",)
+
+    @property
+    def described(self) -> str:
+        """Version, threads and workers in words."""
+        counts = (self.threads, "thread"), (self.workers, "worker")
+        return ", ".join([self.version, *(counted(n, what) for n, what in counts if n is not None)])
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ from typing import Any
 
 from milpbn.drawing.html import card, picture
 from milpbn.drawing.network import draw_network
-from milpbn.util.plurals import counted
 
 
 def result_card(result: Any) -> str:
@@ -17,7 +16,7 @@ def result_card(result: Any) -> str:
     over = " over the kept parent sets" if result.screened is not None else over
     bound, gap = result.searched.bound, result.searched.gap
     rows = [
-        ("data", f"{data.name}: {counted(data.samples, 'sample')}, {data.variables}"),
+        ("data", f"{data.name}: {result.described_data}"),
         ("score", result.described_score),
         ("status", f"{result.reason}{limit}{result.among_clause}"),
         ("incumbent", _nats(result.objective)),

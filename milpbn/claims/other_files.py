@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from milpbn.claims.local_result import FORMAT as LOCAL
 from milpbn.claims.stability import FORMAT as STABILITY
 from milpbn.network.averaged import FORMAT as AVERAGED
 from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
 from milpbn.network.pseudo import FORMAT as PSEUDO
 
+#: Value of the key ``format`` of results over local scores.
+LOCAL = "milpbn-local-scores-result"
 _OUTPUT = "give the file that --output wrote in its run"
 _KINDS = {
-    LOCAL: "it is of local scores (.jkl), which have no data and no classifier; milpbn info shows it",
+    LOCAL: "it is of local scores (.jkl), which have no data and no classifier; milpbn info shows it, and milpbn plot "
+    "draws it",
     STABILITY: "it is of milpbn stability; milpbn info shows it",
     CLASSIFIER: f"it is a classifier; {_OUTPUT}",
     PSEUDO: f"it is a classifier; {_OUTPUT}",

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
@@ -150,6 +150,8 @@ class Result:
     classifier: Classifier | AveragedClassifier | None = field(
         default_factory=lambda: None, repr=False, compare=False
     )
+    #: Value of the key ``format`` in its file; None without that key.
+    FORMAT: ClassVar[str | None] = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("tolerance", "standard_error", "run", "nodes", "notes", *CLAIMS)
 
@@ -160,6 +162,11 @@ class Result:
             f"score {'unknown' if self.objective is None else format(self.objective, '.6f')}, "
             f"gap {'unknown' if gap is None else format(gap, '.6f')} nats>"
         )
+
+    @property
+    def described_data(self) -> str:
+        """The training data in words: numbers of samples and variables."""
+        return self.data.described
 
     @property
     def described_score(self) -> str:
@@ -265,7 +272,7 @@ class Result:
         save_document(path, self.to_dict())
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], where: str = "The result") -> Result:
+    def from_dict(cls, values: Mapping[str, Any], where: str = "The result") -> Self:
         """Read what `to_dict` returned.
 
         Raises InputError if a key is missing, its value unusable, or the result contradicts itself; `where` begins the
@@ -283,7 +290,7 @@ class Result:
             f,
             *f,
             **vars(status),
-            score=read_score(f, where),
+            score=cls.read_score(f, where),
             constraints=read_constraints(f, where),
             structure=structure,
             objective=objective,
@@ -300,7 +307,12 @@ class Result:
         return result
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], classifier: str | os.PathLike[str] | None = None) -> Result:
+    def read_score(cls, f: Fields, where: str) -> Score:
+        """Read the score; see `from_dict`."""
+        return read_score(f, where)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], classifier: str | os.PathLike[str] | None = None) -> Self:
         """Read a ``result.json``, and the classifier of the same run.
 
         Parameters
@@ -329,8 +341,8 @@ class Result:
         object.__setattr__(result, "classifier", found)
         return result
 
-    @staticmethod
-    def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return the contents of a ``result.json`` as they are written.
 
         Raises
@@ -342,7 +354,8 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
-        if other := other_kind(values):
+        own = cls.FORMAT is not None and values.get("format") == cls.FORMAT
+        if not own and (other := other_kind(values)):
             raise InputError(f"{_where(path)} cannot be used: {other}.")
         return values
 
@@ -365,14 +378,11 @@ def _number(value: float | None) -> float | None:
 
 
 class NotSavedError(MilpbnError):
-    """A file could not be written at the end of a search; the attribute `result` is what the search found.
-
-    It is a `Result`, or of local scores a `milpbn.claims.local_result.LocalResult`.
-    """
+    """A file could not be written at the end of a search; the attribute `result` is what the search found."""
 
     exit_code = 2
 
-    def __init__(self, text: str, result: Any) -> None:
+    def __init__(self, text: str, result: Result) -> None:
         super().__init__(text)
         self.result = result
 

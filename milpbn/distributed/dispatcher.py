@@ -126,6 +126,8 @@ class DaskDispatcher:
         self._starts: Counter[int] = Counter()
         self._next_number = 0
         self._workers = 0
+        #: The most threads of all workers at any time; see `Dispatcher`.
+        self.workers: int | None = 0
         #: `time.monotonic` values of what was done last: counting, hurrying, telling the cutoff.
         self._last: dict[str, float] = {}
         self._began, self._climbed = time.monotonic(), 0.0
@@ -215,6 +217,7 @@ class DaskDispatcher:
             self._check()
             known = self.client.scheduler_info(n_workers=-1)["workers"]
             self._workers = sum(worker["nthreads"] for worker in known.values())
+            self.workers = max(self.workers or 0, self._workers)
             stages.enter(f"branch and bound, workers: {self._workers}, parts: {len(self._out)}")
 
     def _hand_out(self, search: TreeSearch) -> None:

@@ -17,8 +17,8 @@ from milpbn.problem.problem import Problem
 def plain_starts(problem: Problem, start: Structure | None = None) -> Iterator[Structure]:
     """Yield the structures that the search begins with: the user's, a feasible one, naive Bayes and TAN.
 
-    Structures that break a constraint are left out. Each is computed when the iterator reaches it, so that the first
-    ones do not wait for TAN, which needs the information of all pairs of features.
+    The last two need a class. Structures that break a constraint are left out. Each is computed when the iterator
+    reaches it, so that the first ones do not wait for TAN, which needs the information of all pairs of features.
 
     InputError if the user's `start` has other variables, is outside the candidate sets, breaks a constraint, or has too
     many parameters for AICc.
@@ -33,6 +33,8 @@ def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | N
     yield start
     feasible = feasible_structure(problem.candidates, problem.rules)
     yield repaired(problem, feasible) if feasible is not None and problem.rules.on_paths else feasible
+    if not problem.data.has_class:
+        return
     yield Structure.naive_bayes(problem.candidates.names)
     if problem.score.max_parents > 1:
         yield tan_structure(problem.data)

@@ -294,6 +294,5 @@ def require_candidates(candidates: Candidates, score: Score) -> None:
     for name, sets in zip(candidates.names, candidates.sets, strict=True):
         if not sets:
             raise InputError(
-                f"The constraints leave the variable {name!r} no parent set with max_parents = {score.max_parents}"
-                f"{'' if score.class_parents else ' and without class parents'}; relax them."
+                f"The constraints leave the variable {name!r} no parent set with {score.limits}; relax them."
             )

@@ -56,10 +56,10 @@ def among(score: Score, rules: Rules | Constraints) -> str:
     return f"structures in which every feature has the class among its parents, or no parents{demanded}"
 
 
-def stated(
+def adapted(
     data: Dataset, score: Score, constraints: Constraints, *, listed: bool = False
 ) -> tuple[Score, Constraints]:
-    """Return score and constraints with which a run on these data begins; see `settled`.
+    """Return score and constraints adapted to data with a class (`settled`) or without one, with which a run begins.
 
     Without a class, all parent sets are candidates, and the child limit ``*`` is one of every variable.
     InputError if the score, or an option of it, needs a class.

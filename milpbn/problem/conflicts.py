@@ -30,14 +30,13 @@ def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tup
         return rules, admitted_sets(len(names) - 1, score, rules)
     binding = [p for p in parts if not p.rules.arc_weights]
     needed = minimal_conflict(binding, names, score)
-    limits = f"max_parents = {score.max_parents}" + ("" if score.class_parents else " and no class parents")
     if len(needed) == 1:
         raise InputError(
-            f"No structure with {limits} obeys this constraint: {needed[0].text}. Drop or change it."
+            f"No structure with {score.limits} obeys this constraint: {needed[0].text}. Drop or change it."
         )
     shown = "; ".join(p.text for p in needed)
     raise InputError(
-        f"With {limits} these constraints exclude each other: {shown}. Drop or change one of them."
+        f"With {score.limits} these constraints exclude each other: {shown}. Drop or change one of them."
     )
 
 

@@ -22,7 +22,7 @@ from milpbn.problem.forecast import ParentSets, require_fit
 from milpbn.problem.gate import objection
 from milpbn.problem.margins import MarginRows, margin_rows
 from milpbn.problem.rescore import rescored, standard_error
-from milpbn.problem.rounding import linear_error, score_error
+from milpbn.problem.rounding import score_error
 from milpbn.problem.scores.aicc import AiccCurve
 from milpbn.problem.scores.base import ScoreKind
 from milpbn.problem.scores.spec import Score
@@ -220,7 +220,7 @@ def linear_terms(
             f"The penalty or the likelihood of a parent set reaches {LARGEST_TERM:g} nats; "
             "give a smaller penalty, hybrid or weight of the samples."
         )
-    return linear, linear_error(data, score.prior, size)
+    return linear, score.kind.term_error(data, score.prior) * size
 
 
 def _require_tables(data: Dataset, sets: ParentSets) -> None:

@@ -18,7 +18,7 @@ from milpbn.network.prior import Prior, prior_parents, shrunk_counts, uniform_co
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.counts import joint_states, require_units
-from milpbn.problem.rounding import EPS, linear_error, table_error
+from milpbn.problem.rounding import EPS, table_error
 from milpbn.problem.scores.spec import Score
 
 
@@ -248,7 +248,7 @@ def rescored(
         arcs = [rules.arc_weights.get(arc, 0.0) for arc in structure.arcs]
         parts += arcs
         sizes += map(abs, arcs)
-    error += math.fsum(linear_error(data, score.prior, np.array(sizes)))
+    error += math.fsum(score.kind.term_error(data, score.prior) * np.array(sizes))
     total = math.fsum(parts)
     if total == -math.inf:
         return total, 0.0

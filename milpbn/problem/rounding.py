@@ -94,15 +94,6 @@ def margin_error(data: Dataset, prior: Prior) -> float:
     return margin_size(data, prior) * (table_error(data, prior) + EPS * (data.n_variables + 4))
 
 
-def linear_error(data: Dataset, prior: Prior, size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return bounds on the errors of terms linear in eta, given the summed sizes of their summands; shape (P,).
-
-    The relative error of a log-likelihood is at most `table_error` and some eps for its sum. That of penalties, arc
-    weights and logarithms of the gamma function is smaller: implementations of the latter promise some ulp.
-    """
-    return (table_error(data, prior) + 64 * EPS) * size
-
-
 def score_error(
     data: Dataset,
     prior: Prior,

@@ -164,6 +164,7 @@ def _answer(result: Result) -> str:
         ("status", status),
         ("searched by", result.backend.version),
         ("threads", result.backend.threads),
+        ("workers", result.backend.workers),
         ("seconds", f"{result.seconds.total:.2f}"),
         ("nodes", result.nodes),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
-from milpbn.problem.class_free import stated
+from milpbn.problem.class_free import adapted
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.problem.problem import build_problem
@@ -69,7 +69,7 @@ def near_optimal(question: Question, structure: Structure, most: int = 10) -> tu
     optimum need not be the only one. Raise InputError as `build_problem` and `rescore` do.
     """
     data = question.data.merged
-    score, asked = stated(data, question.score, question.constraints or Constraints(), listed=True)
+    score, asked = adapted(data, question.score, question.constraints or Constraints(), listed=True)
     rules = combine(atoms(asked, data.names))
     changed: list[dict[ParentSet, Structure]] = []
     for i, parents in enumerate(structure.parents):

@@ -14,7 +14,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import Job
-from milpbn.solving.options import OptionKeywords, Options, takes
+from milpbn.solving.options import OptionKeywords, Options, takes_options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.reductions import Statement, reduction
@@ -34,7 +34,7 @@ def training_data(source: Any) -> Dataset:
     return table.dataset("train")
 
 
-@takes(OptionKeywords)
+@takes_options
 def solve(
     data: Any,
     score: Score | str = "sm",

@@ -27,7 +27,6 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.state import Session
@@ -103,26 +102,13 @@ class SavedSearch(NamedTuple):
 
 def describe(question: Question, options: Options) -> dict[str, Any]:
     """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
-    constraints, scope = question.constraints or Constraints(), (question.subset, question.screen)
-    return description(options, question.data.sha256, question.score, constraints, *scope)
-
-
-def description(
-    options: Options,
-    sha256: str,
-    score: Score,
-    constraints: Constraints,
-    subset: int | None = None,
-    screen: int | None = None,
-) -> dict[str, Any]:
-    """Return the same for data, or local scores, with this hash."""
     values: dict[str, Any] = {
-        "data": sha256,
-        "score": score.to_dict(),
-        "constraints": constraints.to_dict(),
+        "data": question.data.sha256,
+        "score": question.score.to_dict(),
+        "constraints": (question.constraints or Constraints()).to_dict(),
         "options": {
-            "--subset": subset,
-            "--screen": screen,
+            "--subset": question.subset,
+            "--screen": question.screen,
             "--n-best": options.most_listed,
             "--within": options.within,
             "--seed": options.random_state,

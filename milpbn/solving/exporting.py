@@ -29,7 +29,7 @@ from milpbn.milp.formulation import formulate
 from milpbn.milp.milp import Milp
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
-from milpbn.problem.class_free import among, stated
+from milpbn.problem.class_free import adapted, among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem, checked_constraints
 from milpbn.problem.scores.base import Shape
@@ -163,7 +163,7 @@ def export(
             f"The score {question.score.name} is not piecewise linear, so a model in a file could only be a "
             "relaxation; maximise this score with milpbn solve."
         )
-    spec, rules = stated(dataset, question.score, rules)
+    spec, rules = adapted(dataset, question.score, rules)
     subset = question.scope if isinstance(question.scope, Subset) else None
     problem = build_problem(dataset, spec, rules, merge=options.merge, subset=subset)
     problem, best, kept, bound = _bounded(problem, _start(problem, options), reduced)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from milpbn.certificate.format import certificate_header, save_certificate
-from milpbn.claims.local_result import LocalResult
 from milpbn.claims.result import Result, TracePoint
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.solving.checkpoint import CheckpointFile
@@ -108,7 +107,7 @@ class RunFiles:
     def update(
         self,
         trace: Sequence[TracePoint],
-        current: Callable[[], tuple[Result | LocalResult, dict[str, Any] | None]],
+        current: Callable[[], ResultAndProof],
     ) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
@@ -125,14 +124,12 @@ class RunFiles:
             self._warned = True
             warn(f"{failures[0]} The search goes on.", MilpbnWarning)
 
-    def finish(
-        self, trace: Sequence[TracePoint], result: Result | LocalResult, arrays: dict[str, Any] | None
-    ) -> list[str]:
+    def finish(self, trace: Sequence[TracePoint], result: Result, arrays: dict[str, Any] | None) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
         failures = self._save(result, arrays) + _try(lambda: self._trace.update(trace), self._trace.close)
         return failures if self._checkpoint is None else failures + _try(self._checkpoint.finish)
 
-    def _save(self, result: Result | LocalResult, arrays: dict[str, Any] | None) -> list[str]:
+    def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
         """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
         actions: list[Callable[[], None]] = []

@@ -188,8 +188,8 @@ class Options(DeclaredOptions):
         return all_cores() if self.threads is None else self.threads
 
 
-class LocalOptionKeywords(TypedDict, total=False):
-    """The options of a search over local scores as keyword arguments, for editors and type checkers."""
+class OptionKeywords(TypedDict, total=False):
+    """All fields of `Options` as keyword arguments, for editors and type checkers."""
 
     backend: str
     acyclicity: str
@@ -210,11 +210,6 @@ class LocalOptionKeywords(TypedDict, total=False):
     resume: bool
     verbose: bool | None
     interrupted: Callable[[], bool] | None
-
-
-class OptionKeywords(LocalOptionKeywords, total=False):
-    """All fields of `Options` as keyword arguments, for editors and type checkers."""
-
     gap_se: float
     memory_limit: int | None
     workers: int | None
@@ -229,30 +224,21 @@ class OptionKeywords(LocalOptionKeywords, total=False):
     on_change: Callable[[Result], bool | None] | None
 
 
-def takes(keywords: type, **changed: Any) -> Callable[[F], F]:
-    """Return a decorator for functions that take options as keywords: their signature lists each with its default.
+def takes_options(function: F) -> F:
+    """Decorate a function that takes options as keywords: its signature lists each with its default of `Options`."""
+    own = signature(function)
+    named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
+    for name, one in signature(Options).parameters.items():
+        named.append(one.replace(default=None) if name == "solver_options" else one)
+    shown = own.replace(parameters=named)
 
-    The defaults are those of `Options`, except for those that are `changed`.
-    """
+    @wraps(function)
+    def checked(*args: Any, **given: Any) -> Any:
+        try:
+            shown.bind(*args, **given)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+        return function(*args, **given)
 
-    def decorate(function: F) -> F:
-        own = signature(function)
-        named = [one for one in own.parameters.values() if one.kind is not one.VAR_KEYWORD]
-        defaults = {"solver_options": None, **changed}
-        for name, one in signature(Options).parameters.items():
-            if name in keywords.__annotations__:
-                named.append(one.replace(default=defaults.get(name, one.default)))
-        shown = own.replace(parameters=named)
-
-        @wraps(function)
-        def checked(*args: Any, **given: Any) -> Any:
-            try:
-                shown.bind(*args, **given)
-            except TypeError as error:
-                raise TypeError(f"{function.__name__}() {error}") from None
-            return function(*args, **{**changed, **given})
-
-        checked.__signature__ = shown  # type: ignore[attr-defined]
-        return cast(F, checked)
-
-    return decorate
+    checked.__signature__ = shown  # type: ignore[attr-defined]
+    return cast(F, checked)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.local_result import LocalResult
 from milpbn.claims.parts import Average
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
@@ -120,10 +119,6 @@ class Progress:
         self._last = state
 
 
-def _threads(count: int | None) -> str:
-    return "" if count is None else f", {count} thread{'' if count == 1 else 's'}"
-
-
 def subset_line(samples: int) -> str:
     """Return a line that says that the numbers after it are those of a subset of the samples."""
     return f"subset     {samples} representative samples; these numbers are theirs"
@@ -152,22 +147,15 @@ def scope_lines(result: Result) -> list[str]:
     return lines if of is None else [*lines, kept_line(of.n_kept, of.total)]
 
 
-def number_lines(objective: float | None, bound: float | None, source: str = "") -> list[str]:
-    """Return incumbent, bound with its source, and gap, one line each."""
+def number_lines(objective: float | None, bound: float | None, source: str = "", more: str = "") -> list[str]:
+    """Return incumbent, bound with its source, and gap, with what `more` says of it, one line each."""
+    gap = Gap.between(objective, bound)
+    said = f"{show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound{more}"
     return [
         f"incumbent  {show_number(objective)}",
-        f"bound      {show_number(bound)}{source and f'  ({source})'}",
-        _gap_line(Gap.between(objective, bound)),
+        f"bound      {show_number(bound)}" + (f"  ({source})" if source and bound is not None else ""),
+        f"gap        {'-' if gap.absolute is None else said}",
     ]
-
-
-def _gap_line(gap: Gap, more: str = "") -> str:
-    """Return the line of a gap, and what `more` says of it if there is one."""
-    if gap.absolute is None:
-        return "gap        -"
-    return (
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound{more}"
-    )
 
 
 def error_lines(result: Result) -> list[str]:
@@ -284,7 +272,7 @@ def _source_of_bound(source: str, read: bool) -> str:
     return f"the file says {source}{check}"
 
 
-def status_words(result: Result | LocalResult) -> str:
+def status_words(result: Result) -> str:
     """Return the reason, and what stopped the run, proved the optimum, or is left of the gap."""
     status = str(result.reason)
     if result.detail == BY_SUBSETS:
@@ -307,23 +295,22 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
     """
     gap = result.gap
     data = result.data
-    unique = "" if data.unique_samples == data.samples else f" ({data.unique_samples} different)"
-    weighted = data.total_weight is not None and data.total_weight != data.samples
-    total = f" of total weight {data.total_weight:.6g}" if weighted else ""
     within = ""
     if not result.optimal and gap.relative_to_bound is not None and gap.relative_to_bound <= 1e-4:
         within = "  (within 1e-4)"
     lines = [
-        f"data       {data.name}: {counted(data.samples, 'sample')}{total}{unique}, {data.variables}",
+        f"data       {data.name}: {result.described_data}",
         *dropped_lines(result.notes),
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
-        f"backend    {result.backend.version}{_threads(result.backend.threads)}",
+        f"backend    {result.backend.described}",
         f"status     {status_words(result)}{result.among_clause}",
-        f"incumbent  {show_number(result.objective)}",
-        f"bound      {show_number(result.bound)}"
-        + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),
-        _gap_line(gap, f", {show_gap(gap.relative_to_incumbent)} of the incumbent{within}"),
+        *number_lines(
+            result.objective,
+            result.bound,
+            _source_of_bound(result.bound_source, read),
+            f", {show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
+        ),
     ]
     whole = result.subset is None and result.screened is None
     lines += error_lines(result) if whole else []

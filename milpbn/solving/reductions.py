@@ -23,10 +23,11 @@ from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, list_candidates
-from milpbn.problem.class_free import stated
+from milpbn.problem.class_free import adapted
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.forecast import SCREENED, ParentSets, require_kept_room
+from milpbn.problem.local import LocalDataset, obeying
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, require_usable
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
@@ -80,7 +81,7 @@ class Statement:
         """
         start, listed = options.start, options.most_listed > 1
         constraints = checked_constraints(question.constraints)
-        score, asked = stated(dataset, question.score, constraints, listed=listed)
+        score, asked = adapted(dataset, question.score, constraints, listed=listed)
         if listed:
             asked = forbid_unused(dataset, asked) or asked
             start = None if start is None else without_forbidden_unused(dataset, asked, start)
@@ -240,8 +241,22 @@ class BestParentSets:
         return replace(_unproved(result), screened=claim)
 
 
-def reduction(stated: Statement, scope: Subset | Screen | None) -> SmallSetsFirst | BestParentSets:
+class GivenParentSets:
+    """The parent sets that local scores list; the whole problem is there at once."""
+
+    @staticmethod
+    def apply(stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
+        """Return the problem over those that obey the constraints; errors are those of `obeying`."""
+        assert isinstance(stated.dataset, LocalDataset)
+        return Reduced(stated.build(obeying(stated.dataset.local, stated.resolved[0])))
+
+
+def reduction(
+    stated: Statement, scope: Subset | Screen | None
+) -> SmallSetsFirst | BestParentSets | GivenParentSets:
     """Return how the scope of a question is searched."""
+    if isinstance(stated.dataset, LocalDataset):
+        return GivenParentSets()
     if isinstance(scope, Screen) and (best := BestParentSets(scope)).accepts(stated):
         return best
     return SmallSetsFirst(scope if isinstance(scope, Subset) else None)

@@ -10,12 +10,14 @@ import numpy as np
 
 from milpbn.certificate.format import kept_arrays
 from milpbn.claims.about import COMPILED
+from milpbn.claims.local_result import result_over
 from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import DESCRIBED, Classifier
+from milpbn.problem.local import LocalDataset
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
@@ -129,14 +131,20 @@ class Report:
         claims = claims_of(session, self._listing, bound, rest, final=final)
         total = session.elapsed()
         before = products.coefficient_seconds + products.model_seconds
-        result = Result(
+        result = result_over(
+            job.dataset,
             data=self._summary,
             score=products.problem.score,
             constraints=products.problem.constraints,
             **claims,
             standard_error=session.standard_error(claims["structure"]),
             bound_source=session.bound_source,
-            backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
+            backend=BackendInfo(
+                job.engine.name,
+                job.version,
+                job.options.n_threads,
+                None if job.dispatcher is None else job.dispatcher.workers,
+            ),
             seconds=Seconds(total, products.coefficient_seconds, products.model_seconds, total - before),
             seed=job.options.random_state,
             run=self._name,
@@ -176,11 +184,11 @@ def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:
 
 
 def fit_classifier(dataset: Dataset, result: Result, options: Options | None = None) -> Classifier | None:
-    """Fit the parameters of a result's structure, with the numbers of the result as provenance.
+    """Fit the parameters of a result's structure, with the numbers of the result as provenance; None without data.
 
     The options may have costs, by which the classifier decides.
     """
-    if result.structure is None:
+    if result.structure is None or isinstance(dataset, LocalDataset):
         return None
     notes = dropped_notes(dataset.notes)
     provenance = {

@@ -22,7 +22,7 @@ from milpbn.solving.accurate import maximise_accurate, score_of_recipe
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
-from milpbn.solving.options import OptionKeywords, Options, takes
+from milpbn.solving.options import OptionKeywords, Options, takes_options
 from milpbn.solving.question import Question
 from milpbn.solving.recipes import Choices
 from milpbn.solving.smallest import unsearched
@@ -38,7 +38,7 @@ from milpbn.util.clock import Pause
 INTERRUPTED_SECONDS = 0.5
 
 
-@takes(OptionKeywords)
+@takes_options
 def select(
     data: Any,
     score: Score,
@@ -183,7 +183,7 @@ class Interim:
         replace(result, reason=Reason.RUNNING, limit=None).save(output)
 
 
-@takes(OptionKeywords)
+@takes_options
 def solve_selected(
     data: Any,
     score: Score | None = None,

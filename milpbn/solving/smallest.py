@@ -17,7 +17,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
 from milpbn.problem.bounds import loose_bound
-from milpbn.problem.class_free import stated
+from milpbn.problem.class_free import adapted
 from milpbn.problem.conflicts import feasible_structure, resolve
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.problem import checked_constraints
@@ -49,7 +49,7 @@ def smallest_model(
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)
-    score, constraints = stated(data, score, checked_constraints(constraints))
+    score, constraints = adapted(data, score, checked_constraints(constraints))
     if constraints:
         rules, admitted = resolve(constraints, data.names, score)
         structure = feasible_structure(sets_up_to(data.names, admitted, [0] * data.n_variables), rules)

@@ -29,7 +29,7 @@ from milpbn.engine.tree import branching_rule
 from milpbn.engine.tuning import TUNING
 from milpbn.heuristics import information
 from milpbn.problem import changes, duals, products
-from milpbn.problem.candidates import admitted_sets
+from milpbn.problem.candidates import admitted_sets, build_candidates
 from milpbn.problem.constraints import Rules
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
@@ -241,7 +241,7 @@ PARENT_SETS = [
 def for_parent_sets() -> list[Specialization]:
     """Return the kernels that branch and cut over parent sets needs."""
     score = Score(name="ll")
-    candidates = build_problem(tiny_data(), score, for_milp=False).candidates
+    candidates = build_candidates(tiny_data().names, score)
     sets, some = (
         list_sets(candidates, np.zeros(candidates.n_sets), dominated=True).sets,
         np.zeros(1, dtype=np.int64),

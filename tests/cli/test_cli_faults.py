@@ -297,8 +297,8 @@ def test_a_solver_that_crashes_leaves_incumbent_and_bound(backend, after, tmp_pa
 def test_a_solver_that_crashes_on_local_scores_leaves_what_it_had(tmp_path, crashing):
     crashing(0.0)
     scores, output = tmp_path / "s.jkl", tmp_path / "r.json"
-    scores.write_text("2\na 2\n-5.5 0\n-1.0 1 b\nb 1\n-6.0 0\n", encoding="utf-8")
-    done = run("solve", scores, "--backend", "highs", "--output", output)
+    scores.write_text("2\na 2\n-5.5 0\n-1 1 b\nb 2\n-6 0\n-2 1 a\n", encoding="utf-8")
+    done = run("solve", scores, "--backend", "highs", "--no-root-bound", "--output", output)
     assert "backend highs crashed" in sentence(done, 4)
     result = load(output)
     assert (result["status"]["reason"], result["objective"]) == ("error", -7.0)

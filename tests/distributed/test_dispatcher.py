@@ -25,6 +25,7 @@ from milpbn.errors import MilpbnWarning
 from milpbn.problem.scores.spec import Score
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.api import solve
+from milpbn.solving.progress import closing_block
 
 
 @pytest.fixture(autouse=True)
@@ -68,8 +69,11 @@ def test_workers_and_threads_prove_the_same_optimum(
     client: Client, here: milpbn.Result, tmp_path: Path
 ) -> None:
     data, path = hard(), tmp_path / "proof.npz"
-    there = solve(data, "sm", dask=client, certificate=path, verbose=False)
+    there = solve(data, "sm", dask=client, threads=1, certificate=path, verbose=False)
     assert there.optimal
+    assert (there.backend.workers, here.backend.workers) == (2, None)
+    assert f"{there.backend.version}, 1 thread, 2 workers\n" in closing_block(there)
+    assert milpbn.Result.from_dict(there.to_dict()).backend.workers == 2
     assert there.nodes is not None
     assert there.nodes > 1
     assert there.objective == pytest.approx(here.objective, rel=1e-12)

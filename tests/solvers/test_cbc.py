@@ -235,8 +235,9 @@ def test_a_point_that_preprocessing_made_fractional_is_not_the_last_word(
     installed(backend)
     path = tmp_path / "s.jkl"
     path.write_text(FRACTIONAL)
-    result = solve_local_scores(path, backend=backend, verbose=False)
+    result = solve_local_scores(path, backend=backend, root_bound=False, verbose=False)
     assert result.optimal
     assert result.objective == pytest.approx(1.4)
-    processed = solve_local_scores(path, backend=backend, solver_options={"preprocess": "on"}, verbose=False)
+    how = {"solver_options": {"preprocess": "on"}, "root_bound": False, "verbose": False}
+    processed = solve_local_scores(path, backend=backend, **how)
     assert processed.objective <= 1.4 + 1e-9

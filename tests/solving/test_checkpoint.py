@@ -269,9 +269,7 @@ def test_a_checkpoint_that_does_not_fit_the_local_scores_is_refused(tmp_path: Pa
     path, scores = tmp_path / "c.npz", local_scores(tmp_path)
     how = {"checkpoint": path, "verbose": False}
     solve_local_scores(scores, **how, interrupted=stopping_after(5, "branch and cut"))
-    with pytest.raises(
-        InputError, match="A checkpoint comes with the backend branch-and-cut, not with highs"
-    ):
+    with pytest.raises(InputError, match="A checkpoint comes with the tree search of the backends"):
         solve_local_scores(scores, **how, backend="highs")
     with pytest.raises(InputError, match=r"another value of --n-best \(1, not 3\)"):
         solve_local_scores(scores, **how, n_best=3)

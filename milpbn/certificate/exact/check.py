@@ -117,7 +117,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         same = all(screened[key] == header["screened"][key] for key in ("k", "criterion", "ranked"))
         fits = same and screened["kept"] == counts and screened["total"] == problem.total
         need(fits and len(problem.parent_sets) < problem.total, "Other parent sets were kept than claimed.")
-    structure = _structure(problem, claim, place)
+    structure = structure_of(problem, claim, place)
     parts = [(claim["objective"], problem.counts), (own["objective"], problem.weights)]
     for z, weights in parts if subset is not None else parts[:1]:
         low, high = problem.score(structure, weights)
@@ -128,23 +128,15 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     limit = limit if claim.get("tolerance") is None else min(limit, number(claim["tolerance"]))
     as_said = bound - objective <= limit or not (reason == "optimal" or own.get("optimal"))
     if problem.decomposable:
-        need(claim.get("proved") is None, "The claim has arcs that such a certificate does not prove.")
-        terms = zip(problem.parent_sets, problem.linear, strict=True)
-        sets = [(i, as_mask(s), term / ONE) for (i, s), term in terms]
-        choices, others = _listed(problem, listed, place), claimed_others(listed)
-        structures = (
-            [[problem.parent_sets[p][1] for p in sorted(own)] for own in choices[0]] if choices else None
-        )
-        prove_listed(sets, problem.rules, arrays, bound, structures, others)
-        check_others(listed, others, lambda: bound, limit)
+        prove_terms(problem, claim, place, arrays, bound, limit)
         need(bound >= objective, "The claimed bound is below the score of the structure.")
         need(as_said, "The structure is not proved optimal.")
         return (low, high), bound
-    newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
+    newer = problem.score(structure_of(problem, header, place), problem.weights)  # for the fixings
     best, top = max(low, newer[0]), max(high, newer[1])
     tree = ExactTree(problem, arrays)
     proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, listed, place))
-    check_others(listed, others, problem.bound_without_search, limit)
+    _check_others(listed, others, problem.bound_without_search, limit)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     need(as_said, "The structure is not proved optimal.")
@@ -154,7 +146,20 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     return (low, high), proved
 
 
-def _structure(problem: ExactProblem, claim: Json, place: Json) -> list[tuple[int, ...]]:
+def prove_terms(
+    problem: ExactProblem, claim: Json, place: Json, arrays: Json, bound: Fraction, limit: Fraction
+) -> None:
+    """Check the bound on a sum of terms, and the claim about the K best structures; `limit` is an optimum's gap."""
+    need(claim.get("proved") is None, "The claim has arcs that such a certificate does not prove.")
+    terms, listed = zip(problem.parent_sets, problem.linear, strict=True), claim.get("alternatives")
+    sets = [(i, as_mask(s), term / ONE) for (i, s), term in terms]
+    choices, others = _listed(problem, listed, place), _claimed_others(listed)
+    own = [[problem.parent_sets[p][1] for p in sorted(one)] for one in choices[0]] if choices else None
+    prove_listed(sets, problem.rules, arrays, bound, own, others)
+    _check_others(listed, others, lambda: bound, limit)
+
+
+def structure_of(problem: ExactProblem, claim: Json, place: Json) -> list[tuple[int, ...]]:
     """Return the structure of a claim, as the sorted parents of every variable."""
     need(set(claim["structure"]) == set(place), "The structure has other variables than the data.")
     structure = [tuple(sorted(place[j] for j in claim["structure"][name])) for name in place]
@@ -191,14 +196,14 @@ def _cutoff(of: Json) -> Fraction | None:
     return number(scores[-1] if len(scores) == of["asked"] else scores[0] - within)
 
 
-def claimed_others(of: Json | None) -> Fraction | float:
+def _claimed_others(of: Json | None) -> Fraction | float:
     """Return the claimed bound on the structures that are not listed: inf without one, -inf if there are none."""
     if of is None or (of["bound"] is None and not of["exhausted"]):
         return math.inf
     return -math.inf if of["exhausted"] else number(of["bound"])
 
 
-def check_others(
+def _check_others(
     of: Json | None, others: Fraction | float, without_search: Callable[[], Fraction], limit: Fraction
 ) -> None:
     """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""

@@ -6,59 +6,55 @@ import os
 from fractions import Fraction
 from typing import Any
 
-from milpbn.certificate.exact.arithmetic import Ends, Json, known_form, need, number
-from milpbn.certificate.exact.check import OPTIMALITY, ROUNDING, TOLERANCE, check_others, claimed_others
-from milpbn.certificate.exact.multipliers import ExactRules, as_mask, prove_listed
+from milpbn.certificate.exact.arithmetic import ONE, Ends, Json, known_form, need, number
+from milpbn.certificate.exact.check import OPTIMALITY, ROUNDING, TOLERANCE, prove_terms, structure_of
+from milpbn.certificate.exact.problem import ExactProblem, Parents
 from milpbn.certificate.format import load_proof
 
 
-def check_local(
-    claim: Json | None, certificate: str | os.PathLike[str], candidates: Any, scores: Any, sha256: str
-) -> tuple[Ends, Fraction]:
+class ExactScores(ExactProblem):
+    """The listed parent sets that obey the constraints; the term of each is its score and the weights of its arcs."""
+
+    def __init__(self, local: Any, constraints: Json) -> None:
+        names = local.candidates.names
+        self.decomposable, self.class_parents, self.alike = True, True, False
+        self.weights = [Fraction(1)]
+        self.last = self.max_parents = len(names) - 1
+        self._read_constraints(constraints, {name: i for i, name in enumerate(names)})
+        families = zip(local.candidates.variable.tolist(), local.candidates.flat, strict=True)
+        given = dict(zip(families, map(Fraction, local.scores.tolist()), strict=True))
+        self._given = {family: score for family, score in given.items() if self.admits(*family)}
+        self.parent_sets = list(self._given)
+        self.linear = [self.local_terms(i, s)[1] * ONE for i, s in self.parent_sets]
+
+    def local_terms(self, i: int, parents: Parents) -> Ends:
+        """Return the score of a parent set with the weights of its arcs, twice."""
+        term = self._given[i, parents]
+        term += sum((self.arc_weights.get((j, i), Fraction(0)) for j in parents), Fraction(0))
+        return term, term
+
+
+def check_local(claim: Json | None, certificate: str | os.PathLike[str], local: Any) -> tuple[Ends, Fraction]:
     """Check structure, score, bound and optimality of a result over local scores, or raise NotProvedError.
 
-    `claim` is the contents of the result's file; None checks the claims in the certificate's own header. `candidates`
-    has the attributes `names`, `variable` and `flat` of a `Candidates`. Returns the structure's score, twice, and the
-    proved bound.
+    `claim` is the contents of the result's file; None checks the claims in the certificate's own header. `local` are
+    `LocalScores`. Returns the structure's score, twice, and the proved bound.
     """
     header, arrays = load_proof(certificate)
     with known_form():
-        return _check(header if claim is None else claim, arrays, candidates, scores.tolist(), sha256)
+        return _check(header if claim is None else claim, arrays, local)
 
 
-def _check(
-    claim: Json, arrays: Json, candidates: Any, scores: list[float], sha256: str
-) -> tuple[Ends, Fraction]:
-    need(claim["data"]["sha256"] == sha256, "The local scores differ from those of the claim.")
-    place = {name: i for i, name in enumerate(candidates.names)}
-    families = list(zip(candidates.variable.tolist(), candidates.flat, strict=True))
-    term_of = {family: Fraction(score) for family, score in zip(families, scores, strict=True)}
-
-    def checked(one: Json) -> tuple[list[tuple[int, ...]], Fraction]:
-        """Return the structure of a claim, and its score."""
-        need(set(one["structure"]) == set(place), "The structure has other variables than the local scores.")
-        structure = [tuple(sorted(place[j] for j in one["structure"][name])) for name in place]
-        need(term_of.keys() >= {*enumerate(structure)}, "The structure has a parent set that is not listed.")
-        placed: set[int] = set()
-        for _ in structure:
-            placed |= {i for i, s in enumerate(structure) if placed.issuperset(s)}
-        need(len(placed) == len(structure), "The structure has a cycle.")
-        score, z = (
-            sum((term_of[family] for family in enumerate(structure)), Fraction(0)),
-            number(one["objective"]),
-        )
-        close = abs(z - score) <= max(TOLERANCE * abs(score), ROUNDING)
-        need(close, f"The structure scores {float(score)!r}, not {float(z)!r} as claimed.")
-        return structure, score
-
-    score = checked(claim)[1]
+def _check(claim: Json, arrays: Json, local: Any) -> tuple[Ends, Fraction]:
+    need(claim["data"]["sha256"] == local.sha256, "The local scores differ from those of the claim.")
+    problem = ExactScores(local, claim.get("constraints") or {})
+    place = {name: i for i, name in enumerate(local.candidates.names)}
+    score, _ = problem.score(structure_of(problem, claim, place), problem.weights)
     z, bound = number(claim["objective"]), number(claim["bound"])
+    close = abs(z - score) <= max(TOLERANCE * abs(score), ROUNDING)
+    need(close, f"The structure scores {float(score)!r}, not {float(z)!r} as claimed.")
     limit = min(OPTIMALITY * max(Fraction(1), abs(z)), number(claim["tolerance"]))
-    of, others = claim.get("alternatives"), claimed_others(claim.get("alternatives"))
-    structures = None if of is None else [checked(one)[0] for one in of["structures"]]
-    sets = [(i, as_mask(s), term_of[i, s]) for i, s in families]
-    prove_listed(sets, ExactRules({}), arrays, bound, structures, others)
-    check_others(of, others, lambda: bound, limit)
+    prove_terms(problem, claim, place, arrays, bound, limit)
     need(bound >= z, "The bound is below the score of the structure.")
     need(bound - z <= limit or claim["status"]["reason"] != "optimal", "The structure is not proved optimal.")
     return (score, score), bound

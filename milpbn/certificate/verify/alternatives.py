@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.claims.alternatives import Alternatives, Group
-from milpbn.claims.gap import proves
-from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import Reason
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
@@ -49,21 +47,8 @@ def key_of(choice: NDArray[np.integer]) -> bytes:
     return np.asarray(choice, dtype=np.int64).tobytes()
 
 
-def read_listed(
-    result: Result | LocalResult,
-    candidates: Candidates,
-    objection: Callable[[Structure], str | None],
-    scored: Callable[[Structure], tuple[float, float]],
-    data: Dataset | None = None,
-) -> Listed | None:
+def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
     """Check the listed structures and their scores, and return what is left for the tree; None without a list.
-
-    Parameters
-    ----------
-    objection, scored : callables
-        Return why a structure is not allowed, or None; and its score with a bound on the rounding error.
-    data : Dataset or None
-        Data whose classifiers are compared; None without any.
 
     Raises
     ------
@@ -79,12 +64,12 @@ def read_listed(
         Structure.from_mapping(candidates.names, one.structure.to_mapping()) for one in claim.structures
     ]
     for number, (structure, one) in enumerate(zip(structures, claim.structures, strict=True), start=1):
-        reason, choice = objection(structure), candidates.choice(structure)
-        if reason is None and choice is None:
+        reason, choice = objection(structure, result.score, result.constraints), candidates.choice(structure)
+        if reason is None and (choice is None or rules.over_limit(structure.parents) is not None):
             reason = "the bound does not cover it"
         if reason is not None or choice is None:
             raise InputError(f"Structure {number} of the list is ruled out: {reason}.")
-        value, last_error = scored(structure)
+        value, last_error = rescored(data, structure, result.score, rules)
         if not abs(value - one.objective) <= last_error:
             raise InputError(
                 f"Structure {number} of the list scores {value!r}, not {one.objective!r} as the result claims."
@@ -94,7 +79,7 @@ def read_listed(
             raise InputError(f"Structure {number} of the list is there twice.")
     _check_optimal(result, claim, last_error)
     if result.reason is not Reason.RUNNING:  # a running search does not compare the structures
-        _check_groups(claim, structures, data, result.score if isinstance(result, Result) else None)
+        _check_groups(claim, structures, data, result.score)
     bound = claim.bound
     if bound is None:
         bound = -math.inf if claim.exhausted else math.inf
@@ -103,34 +88,18 @@ def read_listed(
     return Listed(choices, BELOW_ALL if least is None else min(cutoff, least), bound)
 
 
-def read_listed_of(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
-    """Do the same for a result over data."""
-
-    def objections(structure: Structure) -> str | None:
-        reason = objection(structure, result.score, result.constraints)
-        if reason is None and rules.over_limit(structure.parents) is not None:
-            reason = "the bound does not cover it"
-        return reason
-
-    return read_listed(
-        result, candidates, objections, lambda structure: rescored(data, structure, result.score, rules), data
-    )
-
-
-def _check_optimal(result: Result | LocalResult, claim: Alternatives, error: float) -> None:
+def _check_optimal(result: Result, claim: Alternatives, error: float) -> None:
     """Raise InputError if the list is called the best one, and its claimed bound does not say so."""
-    if claim.optimal and not (claim.exhausted or proves(claim.cutoff, claim.bound, result.tolerance, error)):
+    if claim.optimal and not (claim.exhausted or result.proves(claim.cutoff, claim.bound, error)):
         raise InputError(
             "The result calls its list of structures the best one, which its bound does not prove."
         )
 
 
-def _check_groups(
-    claim: Alternatives, structures: Sequence[Structure], data: Dataset | None, score: Score | None
-) -> None:
+def _check_groups(claim: Alternatives, structures: Sequence[Structure], data: Dataset, score: Score) -> None:
     """Raise InputError if other structures than claimed have the same posteriors, or are Markov equivalent."""
     found: tuple[Group, ...] = ()
-    if data is not None and data.has_class and score is not None:
+    if data.has_class:
         found = same_posteriors(posteriors_of(data, structures, score.smoothing, score.smoothing_towards))
     for what, groups, claimed in (
         ("have the same posteriors", found, claim.same_posteriors),

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import load_proof
-from milpbn.certificate.verify.alternatives import Listed, read_listed_of
+from milpbn.certificate.verify.alternatives import Listed, read_listed
 from milpbn.certificate.verify.claim import (
     DECOMPOSABLE,
     Claim,
@@ -143,13 +143,13 @@ def verify(
     header_claim = read_claim(header, "The certificate")
     check_same(claim, header_claim, data)
     claimed, score = claim.result, claim.result.score
-    rules, candidates = searched_sets(claim, arrays, data.names)
+    rules, candidates = searched_sets(claim, arrays, data)
     require_units(data, score.kind.unit)
     merged = data.merged
     weights = counted_samples(claim, arrays, merged)
     objective, error = score_of_structure(claim, candidates, rules, merged, weights)
     if score.name in DECOMPOSABLE:
-        listed = read_listed_of(claimed, candidates, rules, merged)
+        listed = read_listed(claimed, candidates, rules, merged)
         sets, most = prove_decomposable(claim, merged, candidates, rules, arrays, listed)
         check_rest(claim, header_claim, merged, weights, error, most)
         seconds = time.monotonic() - began
@@ -163,7 +163,7 @@ def verify(
         # The certificate is newer than the result, and so is the incumbent of its fixings.
         best, error_of_best = score_of_structure(header_claim, candidates, rules, merged, weights)
         known = max(known, best - error_of_best)
-    listed = read_listed_of(claimed, candidates, rules, merged)
+    listed = read_listed(claimed, candidates, rules, merged)
 
     def highest(structure: Structure) -> float:
         value, error = rescored(merged, structure, score, rules, weights)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import NOT_IN_HEADER, kept_candidates
 from milpbn.claims.gap import tolerance_of
+from milpbn.claims.local_result import KEYS as LOCAL_KEYS
+from milpbn.claims.local_result import LocalResult, result_kind
 from milpbn.claims.parts import SAME_NUMBER, ProvedArcs, same_number
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import DataSummary, Result, Seconds
@@ -25,6 +27,7 @@ from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Rules, atoms, combine
 from milpbn.problem.forecast import require_list
 from milpbn.problem.gate import objection
+from milpbn.problem.local import GivenTerms, LocalDataset, obeying
 from milpbn.problem.rescore import rescored, standard_error
 from milpbn.problem.rounding import EPS
 from milpbn.util.jsonable import Fields, shorten
@@ -38,8 +41,12 @@ KEYS = (
 )
 #: Nats by which a stated standard error may differ from the computed one, or this share of it if that is more.
 SAME_ERROR = 1e-6
-#: Scores that have certificates: those that dual weights bound, and sums of one term per variable and its parents.
-DUAL, DECOMPOSABLE = ("sm", "sbm", "cll"), ("ll", "mdl", "aic", "bdeu")
+#: The keys that files of earlier versions lack: of the class of structures, of screening, of the K best structures, of
+#: how the data were read, of the tolerance and the standard error. Those of local scores lack some more.
+NEWER = ("among", "screened", "alternatives", "request", "tolerance", "standard_error", "gap_se")
+LOCAL_NEWER = (*NEWER, "constraints", "run", "notes")
+#: Scores that have certificates and are sums of one term per variable and its parents.
+DECOMPOSABLE = ("ll", "mdl", "aic", "bdeu", GivenTerms.name)
 
 
 class Claim(NamedTuple):
@@ -81,24 +88,20 @@ def read_claim(values: object, what: str) -> Claim:
     """
     f = Fields(values, what)
     is_header = "milpbn" in f
-    keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
+    whole, newer = (("format", *LOCAL_KEYS), LOCAL_NEWER) if "format" in f else (KEYS, NEWER)
+    keys = [key for key in whole if key not in NOT_IN_HEADER] if is_header else whole
     f.known((*keys, "version", "milpbn") if is_header else keys)
-    # Files of earlier versions lack the keys of the class of structures, of screening, of the K best structures, of how
-    # the data were read, and of the tolerance and the standard error.
-    newer = ("among", "screened", "alternatives", "request", "tolerance", "standard_error", "gap_se")
-    contents = {key: None if key in newer and f.missing(key) else f.get(key) for key in keys}
-    if "among" not in f:
-        contents.pop("among")
+    contents = {key: f.get(key) for key in keys if key in f or key not in newer}
     version = f.text("milpbn" if is_header else "version")
     if is_header:
         contents |= {"seconds": vars(Seconds()), "trace": []}
-    result = Result.from_dict(contents, what)
+    result = result_kind(contents).from_dict(contents, what)
     searched = result.searched
     if result.structure is None or searched.objective is None:
         raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
     if searched.bound is None:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
-    if result.score.name not in (*DUAL, *DECOMPOSABLE):
+    if not result.score.kind.certified:
         raise InputError(f"There are no certificates for the score {result.score.name}.")
     stated = f.number("gap_se", 0.0, optional=True) if "gap_se" in f else None
     return Claim(result, version, result.structure, searched.objective, searched.bound, stated)
@@ -108,7 +111,7 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
     """Refuse a result, its certificate's header and data of different problems, and a wrong summary of the data."""
     result, other = claim.result, header.result
     claimed, actual = result.data, DataSummary.of(data)
-    if claimed.sha256 != actual.sha256:
+    if claimed.sha256 != actual.sha256 or isinstance(result, LocalResult) != isinstance(data, LocalDataset):
         raise InputError(
             "The result is of other data than these; give the data, rows and reading options of that run."
         )
@@ -119,6 +122,8 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
         said, found = getattr(claimed, key), getattr(actual, key)
         if said is not None and said != found:
             raise InputError(f"The result says {key} = {said}, but the data have {found or 'none'}.")
+    if isinstance(data, LocalDataset) and getattr(result, "parent_sets", 0) != data.local.candidates.n_sets:
+        raise InputError("The result counts other parent sets than those of the local scores.")
     listed = result.alternatives is not None
     if settled(result.score, result.constraints, data.total_weight, listed=listed) != result.score:
         raise InputError("The result is about all structures, but parent sets that it needs were left out.")
@@ -223,16 +228,21 @@ def counted_samples(
 
 
 def searched_sets(
-    claim: Claim, arrays: Mapping[str, NDArray[Any]], names: tuple[str, ...]
+    claim: Claim, arrays: Mapping[str, NDArray[Any]], data: Dataset
 ) -> tuple[Rules, Candidates]:
     """Return the rules, and the parent sets over which the certificate proves a bound: all, or those that were kept.
+
+    Of local scores, all are those that are listed.
 
     Raises InputError if the kept parent sets are not those that the result counts, if one of them breaks an option or a
     constraint, or if the constraints leave no structure.
     """
     score, constraints, screened = claim.result.score, claim.result.constraints, claim.result.screened
+    names = data.names
     if screened is None:
         rules, admitted = resolve(constraints, names, score)
+        if isinstance(data, LocalDataset):
+            return rules, obeying(data.local, rules)
         require_list(len(names) - 1, score, rules)
         return rules, list_candidates(names, admitted)
     rules = combine(atoms(constraints, names))
@@ -308,6 +318,10 @@ def check_rest(
 
     `error` is that of its score, `largest_error` that of any structure's.
     """
+    if claim.result.tolerance is None and claim.result.score.name in DECOMPOSABLE:
+        raise InputError(
+            "The result states no tolerance, as every result with a certificate of its score does."
+        )
     _check_tolerance(claim.result.tolerance, tolerance_of(largest_error))
     _check_standard_error(claim, data, weights)
     if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):

@@ -16,7 +16,8 @@ from milpbn.certificate.verify.tables import add_best, add_products, add_scores,
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.rounding import bound_errors, bound_slack, linear_error, no_search_bound, score_error
+from milpbn.problem.local import GivenTerms
+from milpbn.problem.rounding import bound_errors, bound_slack, no_search_bound, score_error
 from milpbn.problem.scores.spec import Score
 
 #: By definition of the format, dual weights below exp(-REACH) of a sample's largest are 0; REACH_LIKELY is for CLL.
@@ -35,8 +36,8 @@ def local_terms(
     """Return the terms of a score that are linear in eta, and their rounding errors, each of shape (P,).
 
     The terms are the penalty, the hybrid term and the arc weights. A likelihood score is a hybrid term with the factor
-    1, and its penalty. Under leave-one-out scores the hybrid term is sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a
-    sp(X_i))), or with the prior's pseudo-counts instead of a.
+    1, and its penalty; local scores are their own terms. Under leave-one-out scores the hybrid term is
+    sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), or with the prior's pseudo-counts instead of a.
     """
     terms, sizes = np.zeros((2, candidates.n_sets))
     likelihood, penalty = LIKELIHOODS.get(score.name, (score.hybrid, score.penalty))
@@ -44,6 +45,8 @@ def local_terms(
     per_parameter = by_name[penalty] if isinstance(penalty, str) else penalty
     for p, (i, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
         r = int(data.n_states[i])
+        if score.name == GivenTerms.name:
+            terms[p], sizes[p] = score.kind.family(data, i, parents)
         if score.name == "bdeu":
             terms[p], sizes[p] = bdeu_term(data, i, parents, score.equivalent_sample_size)
         if likelihood:
@@ -67,7 +70,7 @@ def local_terms(
         arcs = [rules.arc_weights.get((j, i), 0.0) for j in parents]
         terms[p] += sum(arcs)
         sizes[p] += sum(map(abs, arcs))
-    return terms, linear_error(data, score.prior, sizes)
+    return terms, score.kind.term_error(data, score.prior) * sizes
 
 
 class ClaimedDuals:

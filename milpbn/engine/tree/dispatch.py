@@ -74,6 +74,10 @@ class TreeSearch(Protocol):
 class Dispatcher(Protocol):
     """What lets the nodes of a tree search be expanded."""
 
+    @property
+    def workers(self) -> int | None:
+        """Number of threads of all workers, the most at any time so far; None if there are only threads here."""
+
     def run(self, search: TreeSearch) -> None:
         """Have nodes expanded until the search hands out no more, and give back every one that it handed out."""
 
@@ -86,6 +90,10 @@ class ThreadDispatcher:
     """
 
     threads: int = 1
+
+    @property
+    def workers(self) -> None:
+        """None; see `Dispatcher`."""
 
     def run(self, search: TreeSearch) -> None:
         """Expand nodes until the search hands out no more; see `Dispatcher`."""

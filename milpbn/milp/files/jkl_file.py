@@ -11,22 +11,20 @@ A variable's parent sets are all that it may have: sets that are not listed are 
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
+import math
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
+from milpbn.problem.local import LocalScores
+from milpbn.problem.problem import LARGEST_TERM
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import read_text, unusable
 from milpbn.util.text_lines import content_lines
@@ -35,24 +33,6 @@ from milpbn.util.text_lines import content_lines
 Lines: TypeAlias = Iterator[tuple[int, list[str]]]
 #: The parent sets of each variable: number of the line, score, parents.
 Listed: TypeAlias = dict[str, list[tuple[int, float, list[str]]]]
-
-
-@dataclass(frozen=True, eq=False)
-class LocalScores:
-    """A score for every candidate parent set of every variable; a structure's score is their sum.
-
-    `scores`, float64 of shape (P,), is in the order of the parent sets; larger is better.
-    """
-
-    candidates: Candidates
-    scores: NDArray[np.float64]
-
-    @cached_property
-    def sha256(self) -> str:
-        """SHA-256 of names, parent sets and scores."""
-        digest = hashlib.sha256(json.dumps([self.candidates.names, self.candidates.sets]).encode())
-        digest.update(np.ascontiguousarray(self.scores, dtype="<f8").tobytes())
-        return digest.hexdigest()
 
 
 def write_jkl(local: LocalScores, path: str | os.PathLike[str]) -> None:
@@ -178,6 +158,10 @@ def _row(number: int, words: list[str]) -> tuple[int, float, list[str]]:
 
 def _score(number: int, word: str) -> float:
     score = number_of(word)
-    if not abs(score) <= 1e100:
+    if not math.isfinite(score):
         raise InputError(f"Line {number} begins with {word[:40]!r}, which is not a finite score.")
+    if abs(score) >= LARGEST_TERM:
+        raise InputError(
+            f"Line {number} begins with the score {word[:40]}; its size must be below {LARGEST_TERM:g}."
+        )
     return score

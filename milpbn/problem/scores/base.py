@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.network.prior import Prior
+from milpbn.problem.rounding import EPS, table_error
 
 
 class Shape(Enum):
@@ -34,7 +36,7 @@ class LocalValue(NamedTuple):
     """The part of a structure's score that its families add: terms in nats, whose sum is the value.
 
     `sizes` are the summed sizes of the terms' summands, which bound the rounding error
-    (`milpbn.problem.rounding.linear_error`), and `error` bounds any further rounding error, in nats.
+    (`ScoreKind.term_error`), and `error` bounds any further rounding error, in nats.
     """
 
     parts: list[float]
@@ -112,11 +114,19 @@ class ScoreKind:
         """
         return None
 
+    def term_error(self, data: Dataset, prior: Prior) -> float:
+        """Return a bound on the error of a term linear in eta, relative to the summed sizes of its summands.
+
+        The relative error of a log-likelihood is at most `table_error` and some eps for its sum. That of penalties, arc
+        weights and logarithms of the gamma function is smaller: implementations of the latter promise some ulp.
+        """
+        return table_error(data, prior) + 64 * EPS
+
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return the local term of a variable with its parents (a coefficient of eta), and its size, in nats.
 
         The parents are ascending. The size is the sum of the absolute values of the term's summands. It bounds the
-        rounding error (`milpbn.problem.rounding.linear_error`).
+        rounding error (`ScoreKind.term_error`).
         """
         raise NotImplementedError
 

@@ -173,6 +173,11 @@ class Score(DeclaredScore):
         return ", ".join(parts)
 
     @property
+    def limits(self) -> str:
+        """The limits on parent sets, in words."""
+        return f"max_parents = {self.max_parents}" + ("" if self.class_parents else " and no class parents")
+
+    @property
     def prior(self) -> Prior:
         """The prior of the parameters."""
         return Prior(self.smoothing, self.smoothing_towards)

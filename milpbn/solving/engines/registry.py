@@ -54,15 +54,12 @@ def automatic(name: str, score: Score, *, for_milp: bool = False) -> str:
     )
 
 
-def for_solvers(options: Options, acyclicity: str = Options.acyclicity) -> list[str]:
-    """Return the options that are given and that only MILP solvers take, in their spelling on the command line.
-
-    `acyclicity` is the value of that option where it is not given.
-    """
+def for_solvers(options: Options) -> list[str]:
+    """Return the options that are given and that only MILP solvers take, in their spelling on the command line."""
     given = {
         "--no-warm-start": not options.warm_start,
         "--no-root-bound": not options.root_bound,
-        f"--acyclicity {options.acyclicity}": options.acyclicity != acyclicity,
+        f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
         "--log": options.log is not None,
         "--solver-option": bool(options.solver_options),
     }

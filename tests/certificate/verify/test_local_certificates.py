@@ -9,6 +9,7 @@ from campaign.forge import read_certificate, write_certificate
 
 from milpbn.certificate.exact.arithmetic import NotProvedError
 from milpbn.certificate.exact.local import check_local
+from milpbn.claims.gap import Gap
 from milpbn.milp.files.jkl_file import read_jkl
 
 #: Two variables that would have each other as parents, and a third one.
@@ -52,20 +53,24 @@ def test_both_verifiers_accept_the_result_and_the_certificate_alone(run):
     ("changes", "words"),
     [
         ({"objective": BEST - 0.5, "bound": BEST - 0.5}, "The structure scores -19.0"),
-        ({"bound": BEST - 0.5}, "bound is below"),
+        ({"bound": BEST - 0.5}, "the bound -19.5 is below"),
         ({"structure": {"a": [], "b": [], "c": []}, "objective": -24.25, "bound": -24.25}, "only proves the bound"),
-        ({"structure": {"a": ["c"], "b": [], "c": []}}, "do not list"),
+        ({"structure": {"a": ["c"], "b": [], "c": []}}, "the bound does not cover it"),
         ({"tolerance": 2.0}, "takes a gap of 2.0"),
-        ({"tolerance": None}, "takes a gap of None"),
-        ({"bound": -10.0}, "calls its structure optimal"),
-        ({"bound": None}, "holds no structure or no bound|optimal"),
+        ({"tolerance": None}, "states no tolerance"),
+        ({"bound": -10.0}, "does not prove that its structure is optimal"),
+        ({"bound": None}, "does not prove that its structure is optimal"),
+        ({"status": {"reason": "feasible", "limit": None, "detail": ""}, "bound": None}, "holds no bound"),
+        ({"parents": {}}, "has the unknown key 'parents'"),
+        ({"constraints": {"forbidden": [["a", "b"]]}}, "another choice of constraints|forbidden arc a -> b"),
     ],
 )  # fmt: skip
 def test_false_claims_are_refused(changes, words, run, tmp_path):
     scores, result, certificate = run
-    values = json.loads(result.read_text()) | changes
-    (tmp_path / "forged.json").write_text(json.dumps(values))
     header, arrays = read_certificate(certificate)
+    values = json.loads(result.read_text()) | changes
+    changes = changes | {"gap": vars(Gap.between(values["objective"], values["bound"]))}
+    (tmp_path / "forged.json").write_text(json.dumps(values | changes | {"trace": []}))
     write_certificate(tmp_path / "forged.npz", header | changes, arrays)
     for given in (
         (tmp_path / "forged.json", scores, "--certificate", certificate),
@@ -95,7 +100,7 @@ def test_the_list_of_the_best_structures_is_proved(options, run, tmp_path):
     assert done.code == 2
     assert "only proves" in done.words
     with pytest.raises(NotProvedError, match="not proved"):
-        check_local({**values, "status": words}, proof, local.candidates, local.scores, local.sha256)
+        check_local({**values, "status": words}, proof, local)
     done = command("verify", path, scores, "--certificate", certificate)  # of a run without a list
     assert done.code == 2
 
@@ -104,7 +109,7 @@ def test_other_scores_are_refused(run, tmp_path):
     _, result, certificate = run
     (tmp_path / "other.jkl").write_text(SCORES.replace("-3.5", "-3.6"))
     done = command("verify", result, tmp_path / "other.jkl", "--certificate", certificate)
-    assert "of other local scores" in done.words
+    assert "The result is of other data than these" in done.words
 
 
 def test_a_damaged_certificate_is_refused(run, tmp_path):

@@ -2,13 +2,14 @@
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pytest
 from campaign.forge import change_arrays
-from running import all_choices, branch_early, in_parts
+from running import all_choices, branch_early, in_parts, problem_of
 
 from milpbn.certificate.exact.multipliers import ExactRules
 from milpbn.certificate.exact.multipliers import prove as prove_exactly
@@ -18,13 +19,11 @@ from milpbn.certificate.verify.alternatives import key_of
 from milpbn.certificate.verify.multipliers import prove
 from milpbn.engine.events import EventLog
 from milpbn.engine.pool import Pool
-from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
 from milpbn.solvers.base import Settings
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
-from milpbn.solving.local_scores import LocalProblem
 
 
 def drawn(seed):
@@ -42,8 +41,8 @@ def drawn(seed):
     candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(sets))
     some = rng.choice(n, int(rng.integers(1, 4)), replace=False).tolist() if rng.random() < 0.5 else []
     rules = Rules(max_children={j: int(rng.integers(1, 3)) for j in some})
-    local = LocalProblem.of(LocalScores(candidates, np.array(scores)))
-    return LocalProblem(local.data, local.score, candidates, rules, local.linear, local.linear_error)
+    local = problem_of(candidates, np.array(scores))
+    return replace(local, rules=rules)
 
 
 def optimum(problem):
@@ -197,8 +196,7 @@ def drawn_with_paths(seed):
         if seed % 4 == 1
         else 9 * rng.normal(size=candidates.n_sets)
     )
-    local = LocalProblem.of(LocalScores(candidates, scores))
-    return LocalProblem(local.data, local.score, candidates, rules, local.linear, local.linear_error)
+    return replace(problem_of(candidates, scores), rules=rules)
 
 
 def ranked(problem):
@@ -299,9 +297,9 @@ def test_every_kind_of_entry_matters():
     sets = tuple(((), *((j,) for j in range(3) if j != i)) for i in range(3))
     candidates = Candidates(tuple("abcde"), (*sets, ((), (4,)), ((), (3,))))
     linear = np.array([0.0, 1.0, 1.0] * 3 + [0.0, 1.0] * 2)
-    local = LocalProblem.of(LocalScores(candidates, linear))
+    local = problem_of(candidates, linear)
     rules = Rules(max_children={2: 1})
-    problem = LocalProblem(local.data, local.score, candidates, rules, linear, local.linear_error)
+    problem = replace(local, rules=rules)
     triple = [True, True, True, False, False]
     arrays = {
         **searching(candidates, range(13)),
@@ -352,7 +350,7 @@ def test_every_kind_of_entry_matters():
 
 def test_a_set_that_was_not_searched_raises_the_term_of_its_subset():
     candidates = Candidates(("a", "b"), (((), (1,)), ((), (0,))))
-    problem = LocalProblem.of(LocalScores(candidates, np.array([0.0, 3.0, 0.0, 0.0])))
+    problem = problem_of(candidates, np.array([0.0, 3.0, 0.0, 0.0]))
     arrays = MultiplierProof().arrays() | searching(candidates, [0, 2])
     for check in (verify, verify_exactly):
         assert accepted(check, problem, arrays, 3.0 + 1e-12)

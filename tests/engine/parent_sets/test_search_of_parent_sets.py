@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from running import problem_of
 
 from milpbn.engine.events import EventLog
 from milpbn.engine.parent_sets import cutting, search
@@ -15,7 +16,6 @@ from milpbn.engine.parent_sets.rows import CLUSTER, Row
 from milpbn.engine.parent_sets.separation import Separation
 from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.pool import Pool
-from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
@@ -24,7 +24,6 @@ from milpbn.solvers.base import Settings
 from milpbn.solving.engines import branch_and_cut
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.branch_and_cut import BranchAndCutEngine
-from milpbn.solving.local_scores import LocalProblem
 
 
 def drawn(seed, *, n_extra=0):
@@ -46,7 +45,7 @@ def drawn(seed, *, n_extra=0):
     sets += [((),)] * n_extra
     scores += [-1.5] * n_extra
     candidates = Candidates(tuple(f"v{i}" for i in range(n + n_extra)), tuple(sets))
-    problem = LocalProblem.of(LocalScores(candidates, np.array(scores)))
+    problem = problem_of(candidates, np.array(scores))
     if rng.random() < 0.5:
         problem = replace(problem, rules=Rules(max_children={int(rng.integers(n)): int(rng.integers(1, 3))}))
     return problem

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import oracle
 import pytest
-from running import predicate, random_constraints, random_data
+from running import predicate, problem_of, random_constraints, random_data
 from test_search_of_parent_sets import drawn, enumerated, solved, weaken
 
 from milpbn import Score, solve
@@ -16,12 +16,13 @@ from milpbn.engine.parent_sets.search import Search
 from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.parent_sets.subsets import SubsetProgram
 from milpbn.errors import InputError
-from milpbn.milp.files.jkl_file import LocalScores
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
+from milpbn.problem.local import LocalScores
 from milpbn.solving.engines import branch_and_cut
 from milpbn.solving.engines.base import BY_SUBSETS
-from milpbn.solving.local_scores import LocalProblem, describe, solve_local_scores
+from milpbn.solving.local_scores import solve_local_scores
+from milpbn.solving.progress import closing_block
 from milpbn.util.budget import Budget
 
 
@@ -69,17 +70,19 @@ def test_cheapest_structure_and_bound(seed, rank):
 def test_branch_and_cut_finds_the_same(seeds, monkeypatch):
     for seed in seeds:
         scores, how = larger(seed), {"verbose": False, "random_state": seed}
-        other = solved(LocalProblem.of(scores), seed=seed)
+        other = solved(problem_of(scores.candidates, scores.scores), seed=seed)
         with monkeypatch.context() as patch:
             weaken(patch, seed)
-            score, _, outcome = solved(LocalProblem.of(scores), seed=seed, threads=1 + seed % 3)
+            score, _, outcome = solved(
+                problem_of(scores.candidates, scores.scores), seed=seed, threads=1 + seed % 3
+            )
         assert outcome.proved_by == ""
         if outcome.infeasible:
             assert other[2].infeasible
             continue
         found = solve_local_scores(scores, **how)
         assert found.detail == other[2].proved_by == BY_SUBSETS
-        assert f"optimal ({BY_SUBSETS})" in describe(found)
+        assert f"optimal ({BY_SUBSETS})" in closing_block(found)
         assert found.objective == other[0] == pytest.approx(score, rel=1e-12)
         assert found.objective <= found.bound <= found.objective + 1e-9 * abs(found.objective)
 
@@ -102,7 +105,7 @@ def test_an_error_in_a_thread_ends_the_search(monkeypatch):
     monkeypatch.setattr(Search, "_bounded", bounded)
     monkeypatch.setattr(Search, "begin", begin)
     with pytest.raises(ArithmeticError, match="a helper"):
-        solved(LocalProblem.of(larger(0)), threads=3)
+        solved(problem_of(larger(0).candidates, larger(0).scores), threads=3)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -143,7 +146,7 @@ def test_a_stopped_search_keeps_structure_and_bound(asked, monkeypatch):
 
 
 def test_what_needs_too_much_is_left_to_branch_and_cut(monkeypatch):
-    problem = LocalProblem.of(larger(7))
+    problem = problem_of(larger(7).candidates, larger(7).scores)
     score, _, outcome = solved(problem)
     assert outcome.proved_by == BY_SUBSETS
     for name, value in {"MOST_SECONDS": 1e-6, "MOST_MEMORY": 1e-9}.items():

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from milpbn.errors import InputError
-from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
+from milpbn.milp.files.jkl_file import read_jkl, write_jkl
 from milpbn.problem.candidates import Candidates
+from milpbn.problem.local import LocalScores
 
 TEXT = """# three variables
 3
@@ -103,6 +104,8 @@ def test_names_that_are_no_words_are_refused(tmp_path, names):
         (("-1.9e2 1 1", "-1.9e2 2 2 1"), "line 5 has a parent set of '0' a second time"),
         (("1 1\n-517 0", "1 0"), "no parent set"),
         (("1 1\n-517", "0 1\n-517"), "a second time"),
+        (("-517", "-1e200"), "begins with the score -1e200; its size must be below 1e"),
+        (("-517", "1e999"), "begins with '1e999', which is not a finite score"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path, change, said):
