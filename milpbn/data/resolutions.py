@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.discretisation import equal_weights
 from milpbn.data.table import Table
-from milpbn.data.variables import encode_column, interval_variable
+from milpbn.data.variables import coarser_codes, encode_column, interval_variable
 
 #: Fine intervals of equal weight, before the coarse cuts are added.
 FINE_BINS = 64
@@ -65,14 +65,5 @@ def nested(data: Dataset) -> dict[int, tuple[int, NDArray[np.int64]]]:
     for i, variable in enumerate(data.variables[:-1]):
         coarse = first.setdefault(variable.raw_column, i)
         if coarse != i and variable.cuts is not None:
-            found[i] = coarse, coarse_states(data.variables[coarse], variable)
+            found[i] = coarse, coarser_codes(variable, data.variables[coarse])
     return found
-
-
-def coarse_states(coarse: Variable, fine: Variable) -> NDArray[np.int64]:
-    """Return the coarse state in which each fine state lies, shape (fine states,)."""
-    assert coarse.cuts is not None
-    assert fine.cuts is not None
-    states = np.searchsorted(np.array(coarse.cuts), np.array([*fine.cuts, np.inf]), side="left")
-    missing = [coarse.n_states - 1] if fine.missing_state else []
-    return np.concatenate([states, np.array(missing, dtype=states.dtype)])

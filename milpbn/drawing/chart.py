@@ -142,8 +142,8 @@ def _legend(scene: Scene, notes: Sequence[tuple[str, str]], top: float) -> float
 def _ticks_below(scene: Scene, scale: Scale, bottom: float) -> None:
     """Draw the marks of an x axis, as many as do not overlap."""
     free = -math.inf
-    marks = list(enumerate(scale.texts)) or [(value, f"{value:g}") for value in scale.ticks]
-    for value, text in marks:
+    values = range(len(scale.texts)) or scale.ticks
+    for value, text in zip(values, scale.texts or [f"{value:g}" for value in values], strict=True):
         at, half = scale(value), text_width(text, SMALL) / 2
         if not text or at - half < free or at + half > scene.width:
             continue
