@@ -2,8 +2,8 @@
 
     python benchmarks/certificates.py FOLDER NAME ... [--time-limit 60] [--n-best 10]
 
-FOLDER has .jkl files. Each is searched on one thread, for the best structure or a list of the best; seconds are those of the process's CPU. Results are kept in
-results/decomposable/certificates.json.
+FOLDER has .jkl files. Each is searched on one thread, for the best structure or a list of the best; seconds are those
+of the process's CPU. Results are kept in results/decomposable/certificates.json.
 """
 
 from __future__ import annotations
