@@ -1,9 +1,9 @@
 """Sizes of certificates of branch and cut, and seconds of both verifiers, on public files of local scores.
 
-    python benchmarks/certificates.py FOLDER NAME ... [--time-limit 60]
+    python benchmarks/certificates.py FOLDER NAME ... [--time-limit 60] [--n-best 10]
 
-FOLDER has .jkl files. Each is searched on one thread; seconds are those of the process's CPU. Results are kept in
-results/decomposable/certificates.json.
+FOLDER has .jkl files. Each is searched on one thread, for the best structure or a list of the best; seconds are those
+of the process's CPU. Results are kept in results/decomposable/certificates.json.
 """
 
 from __future__ import annotations
@@ -28,13 +28,15 @@ from milpbn.util.scratch import scratch_folder
 OUTPUT = RESULTS / "decomposable" / "certificates.json"
 
 
-def measured(path: Path, time_limit: float) -> dict[str, Any]:
+def measured(path: Path, time_limit: float, n_best: int) -> dict[str, Any]:
     """Return the figures of a search, of its certificate, and of both verifiers."""
     local = read_jkl(path)
     with scratch_folder() as folder:
         proof = folder / "proof.npz"
         clocks = [time.process_time()]
-        result = solve_local_scores(local, certificate=proof, time_limit=time_limit, threads=1, verbose=False)
+        result = solve_local_scores(
+            local, certificate=proof, time_limit=time_limit, n_best=n_best, threads=1, verbose=False
+        )
         clocks.append(time.process_time())
         found = verify(result, proof, LocalDataset.of(local))
         clocks.append(time.process_time())
@@ -49,6 +51,7 @@ def measured(path: Path, time_limit: float) -> dict[str, Any]:
             "time_limit": time_limit,
             "parent_sets": local.candidates.n_sets,
             "status": str(result.reason),
+            "list": None if result.alternatives is None else result.alternatives.optimal,
             "gap": None
             if result.bound is None or result.objective is None
             else result.bound - result.objective,
@@ -69,12 +72,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="+")
     parser.add_argument("--time-limit", type=float, default=60.0)
+    parser.add_argument("--n-best", type=int, default=1)
     asked = parser.parse_args()
     cells = json.loads(OUTPUT.read_text())["cells"] if OUTPUT.exists() else {}
     for name in ["bnslim-survey-5000", *asked.names]:
         (path,) = asked.folder.glob(f"{name}.jkl*")
-        cells[name] = measured(path, asked.time_limit)
-        print(name, cells[name], flush=True)
+        cell = name if asked.n_best == 1 else f"{name}, the {asked.n_best} best"
+        cells[cell] = measured(path, asked.time_limit, asked.n_best)
+        print(cell, cells[cell], flush=True)
         write_results(OUTPUT, {"cells": cells})
 
 
