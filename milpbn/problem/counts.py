@@ -30,7 +30,7 @@ def require_units(data: Dataset, unit: float) -> None:
     least = float(data.weights.min(initial=1.0))
     if unit and least < 1:
         raise InputError(
-            "Leave-one-out scores (--leave-one-out, --recipe accurate) leave one unit of weight out of every sample, "
+            "Leave-one-out scores (--leave-one-out, --recipe) leave one unit of weight out of every sample, "
             f"but the data {data.name!r} have samples of weight {least:g}; multiply all weights by "
             f"{math.ceil(100 / least) / 100:g}. In place of balanced class weights, give each class one of at least 1."
         )

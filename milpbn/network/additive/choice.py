@@ -222,9 +222,21 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
             tried[place] = best = _tuned(folds, best)
     except OutOfTime:
         complete = False
-        if not tried:
-            tried.append(best)
+        tried = tried or [best]
+        place = tried.index(best)
+        tried[place] = best = _best_known(folds, best)
     return best, tried, complete
+
+
+def _best_known(folds: Folds, one: Compared) -> Compared:
+    """Return a candidate with the best strengths that were fitted."""
+    strengths = one.candidate.penalty.strengths
+    same = (
+        Compared(candidate, losses)
+        for candidate, losses in folds.known.items()
+        if candidate.with_strengths(strengths) == one.candidate
+    )
+    return min(same, key=lambda other: _criterion(folds, other))
 
 
 def _changes(other_cuts: Sequence[str], exact: bool) -> Iterator[Callable[[Setup], Setup]]:

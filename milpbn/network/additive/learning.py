@@ -38,7 +38,7 @@ TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
 MOST_ROWS = 12_000
 #: Numbers of folds and repeats up to so many rows.
-PLANS = ((400, 5, 4), (1000, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
+PLANS = ((500, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
 
 Exact = Callable[[Dataset, Budget], "Structure | None"]
 

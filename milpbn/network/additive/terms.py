@@ -88,8 +88,9 @@ class AdditiveTerms:
         return found
 
     @cached_property
-    def _parts(self) -> tuple[list[NDArray[np.float64]], list[sparse.csr_array]]:
-        """For each strength: the diagonal of the ridge, or the matrix of the smoothness, of all cells."""
+    def _parts(self) -> tuple[sparse.csr_array, list[NDArray[np.float64]]]:
+        """The places where P is not 0, and the values there that each of the `Strengths` is a factor of."""
+        # For main effects and for interactions: the diagonals of the ridge and the matrices of the smoothness.
         ridges = [np.zeros(self.n_cells), np.zeros(self.n_cells)]
         smooth: list[list[sparse.csr_array]] = [[], []]
         for number, block in enumerate(self.blocks):
@@ -102,22 +103,22 @@ class AdditiveTerms:
                 ridges[kind][self.slice(number)] = factor
             smooth[kind].append(scale * rough)
             smooth[1 - kind].append(sparse.csr_array(rough.shape))
-        return ridges, [sparse.block_diag(matrices, format="csr") for matrices in smooth]
+        parts = []
+        for ridge, matrices in zip(ridges, smooth, strict=True):
+            parts += [sparse.diags_array(ridge).tocsr(), sparse.block_diag(matrices, format="csr")]
+        places = sparse.csr_array(sum(abs(part) for part in parts))
+        rows, columns = places.nonzero()
+        return places, [np.asarray(part[rows, columns]).ravel() for part in parts]
 
     def penalty(
         self, strengths: Strengths, multipliers: NDArray[np.float64] | None = None
     ) -> sparse.csr_array:
         """Return P over all cells, shape (d, d); `multipliers` are factors on the terms' parts, shape (T,)."""
-        (ridge, pair_ridge), (smooth, pair_smooth) = self._parts
-        diagonal = strengths.main_ridge * ridge + strengths.pair_ridge * pair_ridge
-        whole = (
-            sparse.diags_array(diagonal)
-            + strengths.main_smoothness * smooth
-            + strengths.pair_smoothness * pair_smooth
-        )
+        places, parts = self._parts
+        data = sum((s * part for s, part in zip(strengths.values, parts, strict=True)), np.zeros(places.nnz))
         if multipliers is not None:
-            whole = sparse.diags_array(np.repeat(multipliers, np.diff(self.first))) @ whole
-        return whole.tocsr()
+            data = data * np.repeat(np.repeat(multipliers, np.diff(self.first)), np.diff(places.indptr))
+        return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
 
     def norms(self, penalty: sparse.csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return w' P w of each term, shape (T,), summed over the columns of the weights, shape (d, C')."""
