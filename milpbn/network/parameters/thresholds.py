@@ -137,7 +137,7 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
         return fitted
     if fit.method == ADDITIVE:
         raise InputError(
-            "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe readable, "
-            "or give costs (--cost)."
+            "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe "
+            "readable, or give costs (--cost)."
         )
     return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]
