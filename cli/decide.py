@@ -74,8 +74,9 @@ def decide(
 
         samples, _ = chosen.read(loaded, data)
         say_notes(samples.notes, quiet=quiet)
-        limits = {"sensitivity": sensitivity, "alarm_rate": alarm_rate}
-        decided, figures = decide_by_folds(loaded, samples, **limits, positive=decision.positive)  # type: ignore[assignment]
+        decided, figures = decide_by_folds(  # type: ignore[assignment]
+            loaded, samples, sensitivity=sensitivity, alarm_rate=alarm_rate, positive=decision.positive
+        )
     save_classifier(decided, output)
     assert decided.decision is not None
     say(f"decision     {decided.decision.described(decided.classes)}")

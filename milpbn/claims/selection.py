@@ -51,6 +51,7 @@ class Trial:
     #: Number of splits in which the network has no arcs.
     arcless: Splits = 0
     #: Means over the splits whose held-out rows have what they need: of the rarest class of two, or over all classes.
+    #: None if something else is compared.
     roc_auc: Share | None = None
     average_precision: Share | None = None
     #: Mean cost of the decisions over the validation weight; None without costs.

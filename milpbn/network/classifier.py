@@ -134,7 +134,7 @@ class ProbabilityPredictor(Predictor):
     def _deciding(self, decision: DecisionRule | None) -> Self:
         if not is_dataclass(self):
             raise InputError(f"A {type(self).__name__} cannot have costs.")
-        return replace(self, decision=decision)  # type: ignore[return-value]
+        return replace(self, decision=decision)
 
     def _rarest(self) -> str | None:
         """Return the less probable of two classes; None if the model has no marginals."""

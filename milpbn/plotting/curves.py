@@ -96,9 +96,9 @@ def draw_curve(
     )
     shares = [figures.share for _, figures in dots] if kind == "precision-recall" else []
     chance = {(share, share) for share in shares} or {(0.0, top)}
-    for y in sorted(chance):
-        ends = ((chart.x(0.0), chart.y(y[0])), (chart.x(top), chart.y(y[1])))
-        chart.scene.add(Path(ends, "muted", dashed=True))
+    for left_end, right_end in sorted(chance):
+        steps = ((chart.x(0.0), chart.y(left_end)), (chart.x(top), chart.y(right_end)))
+        chart.scene.add(Path(steps, "muted", dashed=True))
     for role, (x, y, ends) in lines:
         _line(chart, x, y, role)
         for at, level, (low, high) in zip(x, y, ends, strict=False):
@@ -116,8 +116,8 @@ def draw_curve(
             "gain": (alarms, figures.sensitivity),
         }[kind]
         if np.isfinite(at).all():
-            x, y = chart.x(at[0]), chart.y(at[1])
-            chart.scene.add(Box(x - 5.0, y - 5.0, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
+            across, up = chart.x(at[0]) - 5.0, chart.y(at[1]) - 5.0
+            chart.scene.add(Box(across, up, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
     return chart.scene
 
 

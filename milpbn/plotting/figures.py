@@ -10,11 +10,14 @@ import numpy as np
 from milpbn.drawing.chart import Bar, bars, frame
 from milpbn.drawing.scene import SERIES, Box, Path, Scene, stacked
 from milpbn.errors import InputError
+from milpbn.network.discrimination import NAMES, RARE
 from milpbn.util.printing import printable
 
 
 def draw_comparison(document: Mapping[str, Any]) -> Scene:
     """Draw the accuracies of ``milpbn compare --output`` with their intervals, and the differences to one learner.
+
+    Where a class has less than 10 % of the rows, ROC-AUC takes the place of the accuracy.
 
     Parameters
     ----------
@@ -42,6 +45,8 @@ def draw_comparison(document: Mapping[str, Any]) -> Scene:
 
 def _compared(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Scene:
     key = "test" if any(row.get("test") is not None for row in rows) else "training"
+    if (document.get("rarest_share") or 1.0) < RARE and any(row.get("roc_auc") is not None for row in rows):
+        key = "roc_auc"  # which says more of a rare class
     known = sorted((row for row in rows if row.get(key) is not None), key=lambda row: -row[key])
     left = [printable(str(row["name"])) for row in rows if row not in known]
     if not known:
@@ -70,16 +75,16 @@ def _accuracies(
     name = printable(str((document.get("data") or {}).get("name", "")))
     lines = ["Lines are 95 % intervals."] if any(bar.interval for bar in found) else []
     if left:
-        lines.append(f"Without accuracy: {', '.join(left)}.")
-    where = f"on the {key} rows"
-    if document.get("folds") is not None and key == "test":
+        lines.append(f"Without {_named(key)}: {', '.join(left)}.")
+    where, what = f"on the {'training' if key == 'training' else 'test'} rows", _named(key)
+    if document.get("folds") is not None and key != "training":
         repeats = document.get("repeats") or 1
         where = f"over {document['folds']} folds{f', {repeats} times' if repeats > 1 else ''}"
     notes = [("class-edge", "exact search"), ("feature-edge", "other learners")]
     return bars(
         found,
-        title=f"{name}: accuracy {where}" if name else f"Accuracy {where}",
-        label="accuracy (%)",
+        title=f"{name}: {what} {where}" if name else f"{what[0].upper()}{what[1:]} {where}",
+        label=f"{what} (%)",
         zero=False,
         notes=notes if any(map(_is_exact, rows)) else [],
         lines=lines,
@@ -99,8 +104,12 @@ def _differences(against: str, rows: Sequence[Mapping[str, Any]], key: str) -> S
     return bars(
         found,
         title=f"Difference to {printable(against)} on the same rows",
-        label="points of accuracy; a grey dot cannot be told from 0",
+        label=f"points of {_named(key)}; a grey dot cannot be told from 0",
     )
+
+
+def _named(key: str) -> str:
+    return NAMES.get(key, "accuracy")
 
 
 def _is_exact(row: Mapping[str, Any]) -> bool:

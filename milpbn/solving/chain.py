@@ -77,9 +77,11 @@ class Chains:
         settings: Sequence[Setting],
         splits: Sequence[Split],
         engines: Sequence[tuple[Engine, str]],
+        *,
+        ranks: bool,
     ) -> None:
         self._question, self._options = question, options
-        self._settings, self._splits, self._engines = settings, splits, engines
+        self._settings, self._splits, self._engines, self._ranks = settings, splits, engines, ranks
         self._screen = question.scope if isinstance(question.scope, Screen) else None
         #: The rows of the last chain, and what they depend on.
         self._rows: tuple[object, tuple[Dataset, Dataset]] | None = None
@@ -108,7 +110,7 @@ class Chains:
             result, stopped = self._search(k, reduced, train, start, seconds())
             starved = start is not None and result.limit is Limit.TIME and result.structure == start
             start = result.structure
-            tally = Tally(self._settings[k])
+            tally = Tally(self._settings[k], ranks=self._ranks)
             with suppress(Stopped):  # the parameters that were tried in time are compared
                 tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
             yield k, tally

@@ -49,8 +49,11 @@ class Sums:
     cost: float | None = None
     ranked: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in LEADING})
 
-    def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
-        """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
+    def add(self, classifier: Classifier | None, held_out: Dataset, *, ranks: bool = False) -> None:
+        """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong.
+
+        ROC-AUC and average precision are computed if wanted (`ranks`): for many classes they take longer than the rest.
+        """
         self.splits += 1
         if classifier is None:
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
@@ -60,7 +63,7 @@ class Sums:
         self.correct += float(judged.weights[judged.correct].sum())
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
-        found = judged.rankings(rarest(held_out) if held_out.n_classes == 2 else None)
+        found = judged.rankings(rarest(held_out) if held_out.n_classes == 2 else None) if ranks else []
         for key, values in self.ranked.items():
             own = [each[key].value for each in found if each]
             values += [float(np.mean(own))] if own else []
@@ -87,7 +90,7 @@ class Tally:
     Results are kept by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ. In so
     many splits the structure was `proved` optimal, has no arcs (`arcless`), or the search ended at its start for lack
-    of time (`starved`). The last split gave the `incumbent`.
+    of time (`starved`). The last split gave the `incumbent`. ROC-AUC and average precision are computed if it `ranks`.
     """
 
     setting: Setting
@@ -100,6 +103,7 @@ class Tally:
     arcless: int = 0
     splits: int = 0
     incumbent: Structure | None = None
+    ranks: bool = False
 
     @property
     def best(self) -> tuple[str, Sums]:
@@ -163,10 +167,10 @@ class Tally:
         self.splits += 1
         self.incumbent = result.structure
         network = result.classifier if isinstance(result.classifier, Classifier) else None
-        self.by_parameters["ml"].add(network, held_out)
+        self.by_parameters["ml"].add(network, held_out, ranks=self.ranks)
         for method, classifier in fitted:
             if method.name != "ml":
-                self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out)
+                self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out, ranks=self.ranks)
 
 
 def merged(tallies: Sequence[Tally]) -> Tally:

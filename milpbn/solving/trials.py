@@ -13,6 +13,7 @@ from typing import Any
 from milpbn.claims.result import Result
 from milpbn.data.folds import Split
 from milpbn.errors import NoIncumbentError
+from milpbn.network.discrimination import LEADING
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
 from milpbn.solving.chain import Chain, Chains
@@ -170,7 +171,9 @@ class Trials:
         return sorted(self.tallies.values(), key=lambda tally: tally.trial.rank(self._choosing.grid.by))
 
     def _chains(self, options: Options) -> Chains:
-        return Chains(self._choosing.question, options, self._settings, self._splits, self._engines)
+        ranks = self._choosing.grid.by.replace("-", "_") in LEADING
+        asked = self._choosing.question
+        return Chains(asked, options, self._settings, self._splits, self._engines, ranks=ranks)
 
     def _stages(self) -> Iterator[list[Chain]]:
         """Yield lists of trials that may run at the same time. Later lists may depend on results of earlier ones."""

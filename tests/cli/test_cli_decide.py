@@ -99,7 +99,7 @@ def test_a_selection_compares_costs(ward, tmp_path):
     assert "by cost among 2 settings" in done.stdout
     assert ", cost 0." in done.stdout
     trials = json.loads((tmp_path / "r.json").read_text())["selection"]["trials"]
-    assert all(trial["cost"] is not None and 0.5 <= trial["roc_auc"] <= 1 for trial in trials)
+    assert all(trial["cost"] is not None and trial["roc_auc"] is None for trial in trials)
     assert load_any_classifier(tmp_path / "s.json").decision.costs == ((0, 20), (1, 0))
 
 

@@ -29,6 +29,21 @@ def test_learners_are_ranked_with_their_intervals():
     assert len(of_kind(scene, Path, width=2.0)) == 1
 
 
+def test_of_a_rare_class_the_roc_auc_is_drawn():
+    rows = [
+        {**ROWS[0], "roc_auc": 0.8},
+        {**ROWS[1], "roc_auc": 0.7, "intervals": {"roc_auc": [0.6, 0.8]}},
+        ROWS[2],
+    ]
+    scene = draw_comparison({"data": {"name": "toy"}, "rows": rows, "rarest_share": 0.02})
+    shown = texts(scene)
+    assert shown.index("tan") < shown.index("sm")
+    assert {"toy: ROC-AUC on the test rows", "ROC-AUC (%)", "Without ROC-AUC: svm.", "80.00"} <= {*shown}
+    assert "toy: accuracy on the test rows" in texts(
+        draw_comparison({"data": {"name": "toy"}, "rows": rows, "rarest_share": 0.2})
+    )
+
+
 def test_differences_are_grey_where_the_rows_cannot_tell_them_from_0():
     worse = {"test": {"value": -0.03, "low": -0.05, "high": -0.01}}
     same = {"test": {"value": -0.00001, "low": -0.2, "high": 0.1}}

@@ -58,8 +58,8 @@ def decide_by_folds(
     Raises
     ------
     InputError
-        If there are more than two classes, a share is out of range or cannot be reached, or the rows are not those
-        that the classifier was fitted to.
+        If there are more than two classes, a share is out of range or cannot be reached, the rows are not those that
+        the classifier was fitted to, or its tables are those of the recipe ``accurate``.
     """
     if (sensitivity is None) == (alarm_rate is None):
         raise InputError("Give either a sensitivity (--sensitivity) or a rate of alarms (--alarm-rate).")
@@ -137,7 +137,7 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
         return fitted
     if fit.method == ADDITIVE:
         raise InputError(
-            "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe readable, "
-            "or give costs (--cost)."
+            "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe "
+            "readable, or give costs (--cost)."
         )
     return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]
