@@ -24,13 +24,12 @@ from raw_study import EMBEDDED, ORDER, REPEATS, RawStudy
 from milpbn.data.catalog import catalog_names
 from milpbn.drawing.chart import Bar, bars
 from milpbn.drawing.scene import Scene
-from milpbn.drawing.svg import to_svg
 from milpbn.experiments.base import Figures
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.page import head, read_remarks
 from milpbn.experiments.runner import missing
 from milpbn.experiments.statistics import LEVELS, outperforms
-from milpbn.util.atomic import atomic_write_text
+from milpbn.plotting.canvas import save
 
 #: The figures of a cell, and how they are written.
 FORMATS = {"accuracy": ".2f", "log-loss": ".3f", "Brier": ".3f", "ECE": ".2f", "AUC": ".3f", "seconds": ".1f"}
@@ -55,9 +54,8 @@ what was chosen, seconds and versions. `benchmarks/raw_methods.py` has the metho
 - **accurate, readable:** `milpbn solve --recipe accurate` with at most {twice:g} s by the clock for everything, and
   `--recipe readable` with {seconds:g} s. The machine was busy: the seconds of the processor were fewer.
 - **ebm:** `ExplainableBoostingClassifier` of interpret-core with its defaults, 14 bags, and pairs
-  three times as many as features, for several classes, too; but with 2,000 rounds at most instead of 50,000. Where
-  training rows can be separated, the rounds go on to their limit (50,000 rounds on the 56 rows of hepatitis: a quarter
-  of an hour); elsewhere they stop before, and the limit changes nothing. The cells have the rounds.
+  three times as many as features, for several classes, too. Where training rows can be separated, its rounds go on to
+  their limit of 50,000, which takes minutes, and a quarter of an hour on the 56 rows of hepatitis.
 - **boosting:** `HistGradientBoostingClassifier`, rate .05, native categories; 2, 6 or 31 leaves of at least 5 or 20
   rows, and the number of rounds, by held-out log-loss.
 - **forest:** `RandomForestClassifier`, 500 trees, indicators of categories; leaves of at least 1 or 5 rows and sqrt or
@@ -170,14 +168,15 @@ def picture(cells: pd.DataFrame, ours: str, other: str, figure: str, label: str)
     one, two = pair(cells, ours, other)
     differences = (one[figure] - two[figure]).groupby(level="data")
     mean, low, high = differences.mean().sort_values(), differences.min(), differences.max()
-    better = mean > 0 if figure == "accuracy" else mean < 0
+    colours = ("class-edge", "unused-edge", "feature-edge")
+    sign = np.sign(mean).astype(int) * (-1 if figure == "accuracy" else 1) + 1
     rows = [
         Bar(
             str(name),
             None,
             value,
             f"{value:+{FORMATS[figure]}}",
-            "class-edge" if better[name] else "feature-edge",
+            colours[sign[name]],
             (low[name], high[name]),
         )
         for name, value in mean.items()
@@ -186,7 +185,7 @@ def picture(cells: pd.DataFrame, ours: str, other: str, figure: str, label: str)
         rows,
         title=f"{ours} minus {other}: {figure}",
         label=label,
-        notes=[("class-edge", f"{ours} is better"), ("feature-edge", f"{other} is better")],
+        notes=list(zip(colours, (f"{ours} is better", "equal", f"{other} is better"), strict=True)),
         lines=["Dots are means over the splits of a data set, lines their range."],
     )
 
@@ -198,21 +197,21 @@ def page(study: RawStudy, store: KeptCells, folder: Path) -> list[str]:
     recipes = [name for name in names if isinstance(methods(study.seconds)[name], Ours)]
     introduction = INTRODUCTION.format(seconds=study.seconds, twice=2 * study.seconds)
     sections = [introduction, _missing(study, store), read_remarks(folder)]
+    if not names:
+        return sections
     for ours in recipes:
         sections += beside(cells, ours)
-    complete = [
-        data
-        for data, rows in cells.groupby(level="data")
-        if rows.index.unique("method").size == len(names) and len(rows) >= len(names)
+    done = [
+        data for data, rows in cells.groupby(level="data") if rows.index.unique("method").size == len(names)
     ]
-    common = cells.loc[complete]
+    common = cells.loc[done]
     means = {n: by_set(common.xs(n, level="method")).mean() for n in names}
-    title = f"## Means over the {len(complete)} data sets that all methods have\n\n{MEANS}"
+    title = f"## Means over the {len(done)} data sets that all methods have\n\n{MEANS}"
     sections.append(table_of(title, pd.DataFrame(means).T[list(FORMATS)], FORMATS))
     for other, figure, label in PICTURES:
         if recipes and other in names:
             file = f"{other}-{figure}.svg"
-            atomic_write_text(folder / file, to_svg(picture(cells, recipes[0], other, figure, label)))
+            save(picture(cells, recipes[0], other, figure, label), folder / file)
             sections.append(f"![{recipes[0]} minus {other}, {figure}]({file})")
     for figure in ("accuracy", "log-loss", "seconds"):
         rows = cells[figure].groupby(level=["data", "method"], sort=False).mean().unstack()[names]
@@ -226,9 +225,9 @@ def _missing(study: RawStudy, store: KeptCells) -> str:
     lines = [f"- {task.cell} failed: {reason}" for task, reason in failed]
     for name in methods(study.seconds):
         absent = Counter(task.data for task in waiting if task.cell.method == name)
+        there = study.repeats * len(study.data) - absent.total()
+        without = [data for data, count in absent.items() if count == study.repeats] if there else []
         if absent:
-            without = [data for data, count in absent.items() if count == study.repeats]
-            there = study.repeats * len(study.data) - absent.total()
             lines.append(
                 f"- {name}: {there} cells are there{'; none of ' * bool(without)}{', '.join(without)}"
             )
@@ -245,8 +244,10 @@ def main() -> None:
     made.add_argument("--repeats", type=int, default=REPEATS, help="splits of each data set")
     add_run_options(made)
     options = made.parse_args()
+    if options.data_dir is None:
+        made.error("name the catalog's folder with --data-dir or the variable MILPBN_DATA")
     with errors_as_sentences():
-        known = (*catalog_names(options.data_dir), *EMBEDDED) if options.data_dir else EMBEDDED
+        known = (*catalog_names(options.data_dir), *EMBEDDED)
         asked = set(options.data or known)
         if asked - set(known):
             made.error(f"there is no data set {min(asked - set(known))}; choose from {', '.join(known)}")

@@ -172,15 +172,15 @@ class Ours(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class Ebm(RawMethod):
-    """Explainable boosting machine with the defaults of its package, pairs included, but for the number of rounds.
+    """Explainable boosting machine with the defaults of its package, pairs included.
 
-    Where classes can be separated, rounds go on to their limit, by default 50,000: a fit to 56 rows of hepatitis would
-    take a quarter of an hour. Elsewhere they stop before 2,000, and the limit changes nothing.
+    Where classes can be separated, rounds go on to the limit of 50,000, and a fit to 56 rows may take a quarter of an
+    hour. A lower limit would harm it: with 2,000 rounds and two bags the log-loss on inner splits of training rows is
+    .216 instead of .110 (10,000 rounds) on balance-scale, and .101 instead of .070 on tic-tac-toe.
     """
 
     interactions: str = "3x"
     outer_bags: int = 14
-    max_rounds: int = 2000
 
     name = "ebm"
 
