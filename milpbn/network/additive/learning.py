@@ -89,10 +89,12 @@ def choose_model(
     splits = repeated_folds(classes, n_folds, repeats, random_state)
 
     def parts(cuts: str) -> list[FoldRows]:
-        return [
-            FoldRows(*_encoded(source, cuts, index[train], index[held_out]), held_out)
-            for train, held_out in splits
-        ]
+        found = []
+        for train, held_out in splits:
+            if budget.over():
+                raise OutOfTime
+            found.append(FoldRows(*_encoded(source, cuts, index[train], index[held_out]), held_out))
+        return found
 
     folds = Folds(parts, exact, weights, repeats, budget, report)
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
