@@ -234,7 +234,7 @@ def _components(arcs: NDArray[np.float64]) -> NDArray[np.int32]:
     rows, columns = np.nonzero(arcs > 1e-9)
     starts = np.searchsorted(rows, np.arange(len(arcs) + 1))  # csr_array itself takes longer
     graph = csr_array((np.ones(len(rows)), np.ascontiguousarray(columns), starts), shape=arcs.shape)
-    return np.asarray(connected_components(graph, connection="strong")[1])
+    return np.asarray(connected_components(graph, connection="strong")[1])  # type: ignore[arg-type]  # SciPy's stubs
 
 
 def violated_blocks(

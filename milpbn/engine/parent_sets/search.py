@@ -97,7 +97,12 @@ class Search:
             for k in range(1, threads)
         ]
         workers = [self, *more]
-        in_parts(lambda begin, end: [one.expand() for one in workers[begin:end]], threads, threads > 1)
+
+        def expand(begin: int, end: int) -> None:
+            for one in workers[begin:end]:
+                one.expand()
+
+        in_parts(expand, threads, threads > 1)
         if self.open.finished:
             self._told(self.open.bound, self.open.count)
 
@@ -272,10 +277,10 @@ class Search:
             self.open.close(node.bound)
             return NOTHING
         decided = best[2]
-        children = [child for _, child in sorted(best[1], key=lambda child: child[0])]
-        for other in children[1:]:
+        ranked = [child for _, child in sorted(best[1], key=lambda child: child[0])]
+        for other in ranked[1:]:
             other.basis, other.thread = basis, self._thread
-        return children, lambda: self._record_decision(node, *decided)
+        return ranked, lambda: self._record_decision(node, *decided)
 
     def _without(self, node: SearchNode, found: NDArray[np.int64]) -> _Branched:
         """Split a node into children that hold all its structures but one, the best one first.
