@@ -54,7 +54,7 @@ def test_rows_have_numbers_and_the_categories_of_the_training_rows(part: Part) -
     ],
 )
 def test_methods_learn_from_raw_columns(part: Part, name: str, least: float) -> None:
-    found = raw_methods.methods(10.0)[name].run(MethodInput(part, 0, 1, {}))
+    found = raw_methods.methods(60.0)[name].run(MethodInput(part, 0, 1, {}))
     figures = found["figures"]
     assert figures["accuracy"] > least
     assert figures["rows"] == 80
