@@ -51,7 +51,7 @@ def boosted_cuts(
         _add_gains(gains, np.column_stack(ranks), classes, weights)
     for i in np.flatnonzero(continuous):
         distinct, which = ranked[i]
-        mass = np.bincount(which, weights, minlength=len(distinct))[: sizes[i]]
+        mass = np.bincount(which, weights, minlength=len(distinct))[: sizes[i]].astype(np.float64)
         below = np.arange(len(gains[i])) if few[i] else _places(gains[i], mass, bins)
         found[i] = midpoints(distinct[below], distinct[below + 1])
     return found

@@ -46,11 +46,11 @@ def with_fine(coarse: Dataset, table: Table, rows: NDArray[np.int64], bins: int 
                     name, cuts.tolist(), missing_state=variable.missing_state, column=variable.raw_column
                 )
             )
-    codes = [encode_column(v, table.columns[v.raw_column])[rows] for v in fine]
+    encoded = [encode_column(v, table.columns[v.raw_column])[rows] for v in fine]
     return replace(
         coarse,
         variables=(*coarse.variables[:-1], *fine, coarse.variables[-1]),
-        codes=np.column_stack([coarse.X, *codes, coarse.y]),
+        codes=np.column_stack([coarse.X, *encoded, coarse.y]),
         request=None,
     )
 

@@ -136,13 +136,13 @@ class _Recipe:
                 return found
             result = found if forest is None else self._of_forest(found, coarse, forest)
             stages.enter("fit of the tables on finer cuts")
-            result = self._with_tables(result, chosen, coarse, fine, before)
-            if result.structure != found.structure and result.parameters is not None:
+            note = ""
+            if result.structure != found.structure:
                 note = (
                     "held-out rows prefer this structure to the one of the highest score that the search found, "
                     f"{found.objective:.6f}"
                 )
-                result = replace(result, parameters=replace(result.parameters, note=note))
+            result = self._with_tables(result, chosen, coarse, fine, before, note)
         if self.options.output is not None:
             try:
                 result.save(self.options.output)
@@ -224,9 +224,18 @@ class _Recipe:
         )
 
     def _with_tables(
-        self, result: Result, chosen: Chosen | _Refused, coarse: Dataset, fine: Dataset, before: float
+        self,
+        result: Result,
+        chosen: Chosen | _Refused,
+        coarse: Dataset,
+        fine: Dataset,
+        before: float,
+        note: str,
     ) -> Result:
-        """Return the result with the classifier that has the chosen tables, or the score's own with the reason."""
+        """Return the result with the classifier that has the chosen tables, or the score's own with the reason.
+
+        `before` are the seconds of the choice; `note` is for the record of the tables.
+        """
         began = time.monotonic()
         classifier = fit_classifier(coarse, result, self.options)
         assert classifier is not None
@@ -252,6 +261,7 @@ class _Recipe:
                 kappa=chosen.setup.penalty.kappa,
                 added_arcs=added,
                 additive=chosen.record,
+                note=note,
             )
             classifier = replace(classifier, variables=fine.variables, structure=made[0], cpts=made[1])
         seconds = before + time.monotonic() - began

@@ -71,9 +71,8 @@ def forest_structure(names: Sequence[str], pairs: Sequence[tuple[int, int]]) -> 
     `names` has the class last; the class is a parent of every feature.
     """
     target = len(names) - 1
-    graph = csr_array(
-        (np.ones(len(pairs)), tuple(zip(*pairs, strict=True)) if pairs else ([], [])), (target, target)
-    )
+    one, other = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    graph = csr_array((np.ones(len(pairs)), (one, other)), shape=(target, target))
     parents: list[tuple[int, ...]] = [(target,)] * target + [()]
     seen: set[int] = set()
     for root in range(target):
