@@ -46,7 +46,7 @@ class LocalResult(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the contents of the file; unknown numbers are None."""
         values = super().to_dict()
-        own = {"name": self.data.name, "sha256": self.data.sha256}
+        own: dict[str, Any] = {"name": self.data.name, "sha256": self.data.sha256}
         own |= {"variables": self.data.features, "parent_sets": self.parent_sets}
         return {"format": LOCAL} | {key: values[key] for key in KEYS} | {"data": own}
 
@@ -59,18 +59,14 @@ class LocalResult(Result):
         data = f.fields("data")
         data.known(("name", "sha256", "variables", "parent_sets"))
         found = {key: f.get(key) for key in f if key != "format"} | {"class": None}
-        found["data"] = {"name": data.text("name"), "sha256": data.text("sha256"), "samples": 1}
+        found["data"] = {"name": data.get("name"), "sha256": data.get("sha256"), "samples": 1}
         found["data"] |= {"unique_samples": 1, "features": data.whole("variables", 1), "classes": 0}
+        # Files of earlier versions have the total of the seconds only, and call bounds of branch and cut a solver's.
         seconds = f.fields("seconds")
-        if [*seconds] == ["total"]:  # all that files of earlier versions have
-            found["seconds"] = {
-                **dict.fromkeys(("coefficients", "model"), 0.0),
-                "solve": seconds.get("total"),
-            }
-            found["seconds"] |= {"total": seconds.get("total")}
-        if (
-            f.fields("backend").get("name") == "branch-and-cut"
-        ):  # earlier versions called its bounds a solver's
+        if [*seconds] == ["total"]:
+            total = seconds.get("total")
+            found["seconds"] = {"total": total, "coefficients": 0.0, "model": 0.0, "solve": total}
+        if f.fields("backend").get("name") == "branch-and-cut":
             found["bound_source"] = BoundSource.CERTIFIED.value
         result = super().from_dict(found | {"parent_sets": data.whole("parent_sets", 1)}, where)
         object.__setattr__(result, "classifier", None)

@@ -65,12 +65,12 @@ class LocalDataset(Dataset):
         return cls(name, variables, codes, np.ones(1), has_class=False, local=local)
 
     @property
-    def sha256(self) -> str:  # type: ignore[override]
+    def sha256(self) -> str:
         """SHA-256 of the scores, instead of that of the row."""
         return self.local.sha256
 
     @property
-    def merged(self) -> LocalDataset:  # type: ignore[override]
+    def merged(self) -> LocalDataset:
         """The same: a row has no identical ones."""
         return self
 
