@@ -19,6 +19,7 @@ from milpbn.certificate.verify.check import verify
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.learners.base import Control
 from milpbn.learners.registry import get_learner
+from milpbn.network.additive.model import Additive, Penalty
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
 from milpbn.solving.warm_up import compile_all, tiny_data
@@ -36,6 +37,10 @@ class Rehearsal:
 
 def _cut() -> None:
     mdlp_cuts(np.arange(60.0), np.arange(60) // 30, 2)
+
+
+def _fit_additive() -> None:
+    Additive(tiny_data()).fit(Penalty())
 
 
 def _verify(score: Score) -> None:
@@ -71,6 +76,7 @@ _LEARNERS: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
 )
 REHEARSALS = (
     Rehearsal("discretisation", _cut, ("milpbn.data.mdlp",)),
+    Rehearsal("tables on finer cuts", _fit_additive, ("milpbn.network.additive.fitting",)),
     *(
         Rehearsal(
             f"verification of {name}",

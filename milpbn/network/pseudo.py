@@ -100,8 +100,9 @@ class PseudoClassifier(TableClassifier):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> PseudoClassifier:
         """Return the classifier that `to_dict` described; `InputError` if parts are missing or do not fit together."""
-        if document.get("format") != FORMAT or document.get("version") not in (VERSION, DECIDING):
-            raise InputError(f"Its keys 'format' and 'version' are not {FORMAT!r} and {VERSION}.")
+        version = VERSION if document.get("decision") is None else DECIDING
+        if document.get("format") != FORMAT or document.get("version") != version:
+            raise InputError(f"Its keys 'format' and 'version' are not {FORMAT!r} and {version}.")
         f = Fields(document, "It")
         variables = tuple(
             Variable(

@@ -183,7 +183,11 @@ class _Recipe:
             time_limit=seconds,
             verbose=False,
             start=None,
-            **dict.fromkeys(("output", "certificate", "trace", "log", "on_change")),
+            output=None,
+            certificate=None,
+            trace=None,
+            log=None,
+            on_change=None,
         )
         try:
             return maximise(replace(self.question, data=data), quiet).structure

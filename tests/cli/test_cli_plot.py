@@ -63,7 +63,7 @@ def files(tmp_path_factory):
         ("explain c.json t.csv --row 3", ["Row 3", "sum"]),
         ("compare compare.json", ["accuracy"]),
         ("roc c.json t.csv", ["ROC-AUC"]),
-        ("precision-recall c.json t.csv --positive x", ["x, average precision"]),
+        ("precision-recall c.json t.csv --positive yes", ["yes, average precision"]),
         ("gain c.json t.csv", ["sensitivity"]),
         ("calibration c.json t.csv", ["mean predicted probability"]),
     ],

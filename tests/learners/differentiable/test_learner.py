@@ -111,6 +111,7 @@ def test_bad_pseudo_classifiers_are_refused(tmp_path) -> None:
     for change, word in [
         ({"format": "milpbn-classifier"}, "format"),
         ({"version": 2}, "version"),
+        ({"version": 3}, "version"),
         ({"cpts": document["cpts"][:-1]}, "one table for each"),
         ({"variables": [{"name": "X1"}]}, "lacks"),
         ({"cpts": [{**document["cpts"][0], "parents": [0, 3]}, *document["cpts"][1:]]}, "ascending"),
