@@ -32,8 +32,6 @@ PRIOR_STEPS = 2.0
 CLEARLY = 0.25
 #: One that is worse by more than this many with the strengths of the best so far gets no strengths of its own.
 HOPELESS = 2.0
-#: Strengths are averaged whose total held-out loss is less than this many nats above the least.
-NEARLY = 3.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
 KAPPAS = (0.5, 1.0)
@@ -294,26 +292,8 @@ def _criterion(folds: Folds, one: Compared) -> float:
     return folds.mean(one.losses) + prior / float(folds.weights.sum())
 
 
-def nearly_best(folds: Folds, best: Compared) -> list[tuple[Strengths, float]]:
-    """Return the strengths near the best ones that were fitted, with weights that sum to 1: the best ones first.
-
-    The weights are those of a posterior, of which the total held-out loss is the likelihood.
-    """
-    total, least = float(folds.weights.sum()), _criterion(folds, best)
-    found = [(best.candidate.penalty.strengths, 1.0)]
-    for candidate, losses in folds.known.items():
-        same = candidate.with_strengths(best.candidate.penalty.strengths) == best.candidate
-        if not same or candidate == best.candidate:
-            continue
-        worse = total * (_criterion(folds, Compared(candidate, losses)) - least)
-        if worse < NEARLY:
-            found.append((candidate.penalty.strengths, math.exp(-max(worse, 0.0))))
-    whole = sum(weight for _, weight in found)
-    return [(strengths, weight / whole) for strengths, weight in found]
-
-
 def fit_record(
-    folds: Folds, best: Compared, tried: Sequence[Compared], complete: bool, n_folds: int, averaged: int
+    folds: Folds, best: Compared, tried: Sequence[Compared], complete: bool, n_folds: int
 ) -> AdditiveFit:
     """Return the record of a choice."""
     trials = []
@@ -340,5 +320,4 @@ def fit_record(
         folds=n_folds,
         repeats=folds.repeats,
         complete=complete,
-        averaged=averaged,
     )

@@ -20,13 +20,11 @@ from milpbn.network.additive.choice import (
     Setup,
     choose,
     fit_record,
-    nearly_best,
     structure_of,
 )
 from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import interactions_of, tables_of
-from milpbn.network.additive.terms import Strengths
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
@@ -45,10 +43,9 @@ Exact = Callable[[Dataset, Budget], "Structure | None"]
 
 @dataclass(frozen=True)
 class Chosen:
-    """The chosen setup, the strengths whose fits are averaged with their shares, and the record."""
+    """The chosen setup with its strengths, and the record."""
 
     setup: Setup
-    strengths: tuple[tuple[Strengths, float], ...]
     record: AdditiveFit
 
 
@@ -100,9 +97,7 @@ def choose_model(
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
     first, *others = CUTS if several else (cuts or "",)
     best, tried, complete = choose(folds, Setup(first), others)
-    strengths = tuple(nearly_best(folds, best))
-    record = fit_record(folds, best, tried, complete, n_folds, len(strengths))
-    return Chosen(best.candidate, strengths, record)
+    return Chosen(best.candidate, fit_record(folds, best, tried, complete, n_folds))
 
 
 def fitted(
@@ -111,22 +106,14 @@ def fitted(
     """Return a network and its tables for training data with fine variables, or why there are none.
 
     The structure is over the coarse features; its interactions have tables of their own. `OutOfTime` if the budget ends
-    before the fit with the best strengths; if it ends later, the other strengths do not count.
+    before the fit does.
     """
     model = Additive(data, interactions_of(structure))
-    weights: list[NDArray[np.float64]] = []
-    for strengths, _ in chosen.strengths:
-        penalty = chosen.setup.with_strengths(strengths).penalty
-        found = model.fit(penalty, weights[-1] if weights else None, budget, TOLERANCE)
-        if budget is not None and budget.over():
-            break
-        weights.append(found)
-    if not weights:
+    weights = model.fit(chosen.setup.penalty, None, budget, TOLERANCE)
+    if budget is not None and budget.over():
         raise OutOfTime
-    shares = [share for _, share in chosen.strengths[: len(weights)]]
-    total = np.average(weights, axis=0, weights=shares)
     stopping = (lambda: False) if budget is None else budget.over
-    return tables_of(model, total, chosen.setup.penalty.kappa, structure, stopping=stopping)
+    return tables_of(model, weights, chosen.setup.penalty.kappa, structure, stopping=stopping)
 
 
 def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:

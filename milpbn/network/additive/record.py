@@ -72,8 +72,6 @@ class AdditiveFit:
         Training rows that were held out in the folds; fewer than all in a large table.
     complete : bool
         Whether all candidates were compared before the time was over.
-    averaged : int
-        Number of strengths whose weights were averaged.
     """
 
     trials: tuple[AdditiveTrial, ...]
@@ -82,7 +80,6 @@ class AdditiveFit:
     folds: Count
     repeats: Count
     complete: bool
-    averaged: Count = 1
 
     @property
     def choice(self) -> AdditiveTrial:
