@@ -52,7 +52,7 @@ what was chosen, seconds and versions. `benchmarks/raw_methods.py` has the metho
   test rows were scored. All choices are made on training rows: on a validation set of 20 % above 1,000 of them, on five
   folds below. One thread each, on a busy machine; seconds are those of the processor, the choice included.
 - **accurate, readable:** `milpbn solve --recipe accurate` with at most {twice:g} s by the clock for everything, and
-  `--recipe readable` with {seconds:g} s. The machine was busy: the seconds of the processor were fewer.
+  `--recipe readable` with {seconds:g} s. The machine was busy except for `accurate`.
 - **ebm:** `ExplainableBoostingClassifier` of interpret-core with its defaults, 14 bags, and pairs
   three times as many as features, for several classes, too. Where training rows can be separated, its rounds go on to
   their limit of 50,000, which takes minutes, and a quarter of an hour on the 56 rows of hepatitis.
