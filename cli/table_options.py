@@ -50,10 +50,7 @@ class TableOptions:
         table = self.read(source, in_units=result.score.needs_units)
         dataset = table.dataset("train")
         if dataset.sha256 != result.data.sha256:
-            raise InputError(
-                f"The result is of other data ({result.data.name!r}) than {source!r}; give the data and the options of "
-                "the table of that run."
-            )
+            raise result.data.refusal(result.request)
         return table, dataset
 
     def for_rows(self, split: str | None) -> RowOptions:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
+from milpbn.data.request import DataRequest
+from milpbn.errors import InputError
 from milpbn.util.declared import Count, NotNegative, OneOf, Within
 from milpbn.util.plurals import counted
 
@@ -67,6 +70,15 @@ class DataSummary:
             dict(data.left_out),
             math.fsum(data.weights),
             data.discretisation,
+        )
+
+    def refusal(self, request: DataRequest | None) -> InputError:
+        """Return the error for other data than these, which were read as the request says, if it is known."""
+        words = [] if request is None else request.words
+        read = f" ({shlex.join(words)})" if words else ""
+        return InputError(
+            f"The result is of other data than these, of {self.name!r}; give the data, rows and reading options of "
+            f"that run{read}."
         )
 
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from milpbn.data.options import COLUMN_LISTS, OPTIONS
+from milpbn.data.options import COLUMN_LISTS, EVERY, OPTIONS
 from milpbn.errors import InputError
 from milpbn.util.jsonable import Fields, shorten
+from milpbn.util.options import comma_separated, quoted
 
 #: Values of `DataRequest.rows`.
 ROWS = ("train", "all")
@@ -34,6 +35,32 @@ class DataRequest:
         changed = {**self.options, **options}
         kept = {k: v for k, v in changed.items() if v is not None or (k == "target" and k in self.options)}
         return replace(self, options=kept)
+
+    @property
+    def words(self) -> list[str]:
+        """The options on the command line, that of the rows included."""
+        words = []
+        for key, value in self.options.items():
+            if key == "name":  # a name for reports, which is no option of the command line
+                continue
+            text = value
+            if key == "target" and value is None:
+                words.append("--no-target")
+                continue
+            if key in COLUMN_LISTS:
+                text = comma_separated(value)
+            elif key == "na_values":
+                pairs = [(name, one) for name, values in value.items() for one in values]
+                text = ",".join(
+                    quoted(one) if name == EVERY else f"{quoted(name)}={quoted(one)}" for name, one in pairs
+                )
+            elif key == "header":
+                words.append("--header" if value else "--no-header")
+                continue
+            elif isinstance(value, Mapping):
+                text = ",".join(f"{quoted(label)}={factor!r}" for label, factor in value.items())
+            words += [f"--{key.replace('_', '-')}", text]
+        return [*words, *(["--split", "all"] if self.rows == "all" else [])]
 
     def absolute(self) -> DataRequest:
         """Return the request with absolute paths, so that it is valid in every working directory."""

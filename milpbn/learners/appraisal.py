@@ -67,10 +67,7 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
     if result.bound is None:
         raise InputError(f"The result {where} contains no bound; solve again with a longer time limit.")
     if data.sha256 != result.data.sha256:
-        raise InputError(
-            f"The bound in {where} is for other data ({result.data.name!r}) than {data.name!r}; "
-            "give the data, rows and options of reading of that run."
-        )
+        raise result.data.refusal(result.request)
     return result.bound
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
 from typing import Any
 
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
-from milpbn.data.options import COLUMN_LISTS, EVERY
 from milpbn.data.request import DataRequest
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.record import ADDITIVE
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.engines.registry import OWN, automatic, engine_names
-from milpbn.util.options import declared, quoted, spelling
+from milpbn.util.options import comma_separated, declared, quoted, spelling
 
 #: The option of the command line for every constraint.
 _CONSTRAINTS = {
@@ -39,7 +38,7 @@ def repeat_commands(result: Result, request: DataRequest | None = None) -> list[
     """
     found = request or result.request or DataRequest(result.data.name)
     source = f"./{found.source}" if found.source.startswith("-") else found.source
-    table = [source, *_table_words(found)]
+    table = [source, *found.words]
     line = ["milpbn", "solve", *table, *_score_words(result.score), *_constraint_words(result.constraints)]
     line += [*_search_words(result), "--output", "result.json"]
     lines = [line]
@@ -57,32 +56,6 @@ def _has_certificate(result: Result) -> bool:
     if result.alternatives is not None and not engine.capabilities.continues_root:
         return False
     return result.bound_source is BoundSource.CERTIFIED
-
-
-def _table_words(request: DataRequest) -> list[str]:
-    """Return the options of the table."""
-    words = []
-    for key, value in request.options.items():
-        if key == "name":  # a name for reports, which is no option of the command line
-            continue
-        text = value
-        if key == "target" and value is None:
-            words.append("--no-target")
-            continue
-        if key in COLUMN_LISTS:
-            text = _listed(value)
-        elif key == "na_values":
-            pairs = [(name, one) for name, values in value.items() for one in values]
-            text = ",".join(
-                quoted(one) if name == EVERY else f"{quoted(name)}={quoted(one)}" for name, one in pairs
-            )
-        elif key == "header":
-            words.append("--header" if value else "--no-header")
-            continue
-        elif isinstance(value, Mapping):
-            text = ",".join(f"{quoted(label)}={factor!r}" for label, factor in value.items())
-        words += [f"--{key.replace('_', '-')}", text]
-    return [*words, *(["--split", "all"] if request.rows == "all" else [])]
 
 
 def _score_words(score: Score) -> list[str]:
@@ -105,17 +78,20 @@ def _constraint_words(constraints: Constraints) -> list[str]:
     for key, option in _CONSTRAINTS.items():
         values: Any = getattr(constraints, key)
         if key == "tiers":
-            texts = [";".join(map(_listed, values))] if values else []
+            texts = [";".join(map(comma_separated, values))] if values else []
         elif key == "max_children":
             texts = [f"{n}" if name == "*" else f"{quoted(name)}={n}" for name, n in values.items()]
         elif key == "arc_weights":
-            texts = [f"{_listed(arc)}={weight!r}" for arc, weight in values.items()]
+            texts = [f"{comma_separated(arc)}={weight!r}" for arc, weight in values.items()]
         elif key in ("fixed", "allowed"):
-            texts = [f"{quoted(name)}={_listed(parents)}" for name, parents in values.items()]
+            texts = [f"{quoted(name)}={comma_separated(parents)}" for name, parents in values.items()]
         elif key == "independences":
-            texts = [f"{_listed((a, b))}{'|' * bool(given)}{_listed(given)}" for a, b, given in values]
+            texts = [
+                f"{comma_separated((a, b))}{'|' * bool(given)}{comma_separated(given)}"
+                for a, b, given in values
+            ]
         else:
-            texts = [_listed(arc) for arc in values]
+            texts = [comma_separated(arc) for arc in values]
         for text in texts:
             words += [option, text]
     return words
@@ -141,14 +117,12 @@ def _search_words(result: Result) -> list[str]:
         if result.alternatives.within is not None:
             words += ["--within", repr(result.alternatives.within)]
     fit = result.parameters
-    if fit is not None and fit.method != "ml":
+    if fit is not None and fit.method == ADDITIVE:
+        words += ["--recipe", "accurate"]
+    elif fit is not None and fit.method != "ml":
         given = fit.folds is None and fit.kappa is not None
         method = (
             ParameterMethod(fit.method, fit.kappa, fit.strength) if given else ParameterMethod(fit.method)
         )
         words += ["--parameters", str(method)]
     return words
-
-
-def _listed(names: Iterable[str]) -> str:
-    return ",".join(map(quoted, names))

@@ -101,10 +101,7 @@ def explain_result(
     if result.structure is None:
         raise InputError("The result has no structure, so that there is nothing to explain.")
     if data.sha256 != result.data.sha256:
-        raise InputError(
-            f"The result is of other data ({result.data.name!r}) than {data.name!r}; "
-            "give the data, rows and weights of that run."
-        )
+        raise result.data.refusal(result.request)
     structure, question = result.structure, Question(data, result.score, result.constraints)
     options = Options(threads=threads, verbose=False, interrupted=interrupted)
     return StructureExplanation(

@@ -118,9 +118,7 @@ def compare(
         or bound is wrong, or it contradicts the library.
     """
     if result.data.sha256 != data.sha256:
-        raise InputError(
-            "The result is of other data than these; give the data, rows and reading options of that run."
-        )
+        raise result.data.refusal(result.request)
     known = next((network for network in networks if network.is_about(result)), None)
     if known is None or result.structure is None or result.objective is None:
         raise InputError(

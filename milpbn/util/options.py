@@ -120,3 +120,8 @@ def quoted(name: str) -> str:
     if name == name.strip() and not any(mark in name for mark in ',;=|"'):
         return name
     return '"' + name.replace('"', '""') + '"'
+
+
+def comma_separated(names: Iterable[str]) -> str:
+    """Return names as a list of the command line."""
+    return ",".join(map(quoted, names))

@@ -65,6 +65,21 @@ def test_options_of_the_table_are_in_both_commands(result):
         assert value(told, "--split") == "all"
 
 
+def test_tables_of_a_recipe_are_repeated_by_the_recipe(result):
+    told = words(replace(result, parameters=ParameterFit(method="additive", kappa=0.0, note="No time.")))
+    assert value(told, "--recipe") == "accurate"
+    assert "--parameters" not in told
+
+
+def test_refused_data_say_how_those_of_the_run_were_read(result):
+    options = {"missing": "state", "discretise": "quantile:8", "drop": ["a b", "c"]}
+    sentence = str(result.data.refusal(DataRequest("t.csv", "all", options)))
+    assert "of 't'" in sentence
+    told = shlex.split(sentence[sentence.index("(") + 1 : sentence.rindex(")")])
+    assert told == ["--missing", "state", "--discretise", "quantile:8", "--drop", "a b,c", "--split", "all"]
+    assert str(result.data.refusal(None)).endswith("of that run.")
+
+
 def test_constraints_are_in_the_command(result):
     rules = Constraints(
         required=(ODD[:2],),

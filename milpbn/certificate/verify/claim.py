@@ -112,9 +112,7 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
     result, other = claim.result, header.result
     claimed, actual = result.data, DataSummary.of(data)
     if claimed.sha256 != actual.sha256 or isinstance(result, LocalResult) != isinstance(data, LocalDataset):
-        raise InputError(
-            "The result is of other data than these; give the data, rows and reading options of that run."
-        )
+        raise claimed.refusal(result.request)
     if bool(claimed.classes) != data.has_class:
         said = "has no class; give --no-target" if data.has_class else "has a class; leave out --no-target"
         raise InputError(f"The result {said} (target).")
