@@ -19,7 +19,7 @@ costs in one of its orders, whose relative error is at most V eps / 2; `Cheapest
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -111,12 +111,10 @@ class SubsetProgram:
     def __init__(self, sets: ParentSets, allowed: NDArray[np.bool_]) -> None:
         n = sets.n_variables
         self.sets, self._places = sets, np.flatnonzero(allowed)
-        masks = np.ascontiguousarray(sets.masks[self._places]).view(np.uint8)
-        self._bits = np.unpackbits(masks, axis=1, bitorder="little")[:, :n].astype(bool)
-        child = sets.child[self._places]
-        self._offsets = np.searchsorted(child, np.arange(n + 1))
-        arcs = np.zeros((n, n), dtype=bool)
-        np.logical_or.at(arcs, child, self._bits)
+        self._offsets = np.searchsorted(self._places, sets.offsets)
+        self._masks = sets.masks[self._places]
+        blocks = pairwise(self._offsets.tolist())
+        arcs = _members(np.array([np.bitwise_or.reduce(self._masks[a:b], axis=0) for a, b in blocks]))[:, :n]
         count, label = connected_components(arcs, connection="strong")
         groups = [np.flatnonzero(label == k) for k in range(count)]
         self.components = [Component(own, arcs[np.ix_(own, own)]) for own in groups]
@@ -176,12 +174,17 @@ class SubsetProgram:
                 return
             i, parents = component.members[a], component.parents[a]
             block = slice(*self._offsets[i : i + 2])
-            bits = self._bits[block][:, component.members[parents]]
+            bits = _members(self._masks[block])[:, component.members[parents]]
             codes = bits @ (1 << np.arange(len(parents)))
             own = ranks[component.starts[a] : component.starts[a + 1]]
             own.fill(len(codes))
             own[codes[::-1]] = np.arange(len(codes))[::-1]  # the cheapest one of equal sets is written last
             _spread(own)
+
+
+def _members(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which variables are in sets of words, shape (number of sets, 64 W)."""
+    return np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little").view(bool)
 
 
 @kernel
