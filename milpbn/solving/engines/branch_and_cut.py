@@ -1,7 +1,7 @@
 """Branch and cut over parent sets, for scores that are sums of one term per variable and its parent set.
 
-Where few variables can be on cycles, dynamic programming over their subsets proves sooner. Its time is known before. So
-it runs once the rounds of the root have gone on for about as long as it takes, and always instead of a tree.
+Where few variables can be on cycles, dynamic programming over their subsets proves an optimum sooner. Its time can be
+forecast, so it replaces further rounds of the root once these have taken about as long, or else the tree.
 """
 
 from __future__ import annotations
@@ -104,9 +104,8 @@ class _Maximisation:
 
         def tell(cost: float, nodes: int | None = None) -> None:
             self.pool.rest = self._score(cost)
-            if (
-                self.settings.resumable
-            ):  # before the bound is told, which the proof of a saved state has to have
+            # Before the bound is told, which the proof of a saved state has to have.
+            if self.settings.resumable:
                 self._keep()
             self._tell(min(cost, cutting.best_cost), nodes)
 
