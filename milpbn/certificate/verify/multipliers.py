@@ -23,9 +23,10 @@ from milpbn.certificate.verify.alternatives import Listed, key_of
 from milpbn.certificate.verify.claim import Claim
 from milpbn.certificate.verify.duals import local_terms
 from milpbn.certificate.verify.order import MemberSets
-from milpbn.certificate.verify.paths import connected, obeys_paths
+from milpbn.certificate.verify.paths import obeys_paths
+from milpbn.certificate.verify.rows import read_rows
 from milpbn.certificate.verify.space import ARC, PARENT_SET
-from milpbn.certificate.verify.tree import CLUSTER, MOST
+from milpbn.certificate.verify.tree import MOST
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
@@ -36,10 +37,8 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: The kind of the decision that a comes before b, as certificates write it.
 ORDER = 4
-#: Values of `row_limit` that mark a row as a block's, or as one of constraints on paths.
-BLOCK, CLOSED, REACHED, ARCS = -2, -3, -4, -5
-#: Most members of a block, largest value of its function, and largest multiplier.
-LARGEST_BLOCK, LARGEST_VALUE, LARGEST_MULTIPLIER = 12, 2**31, 1e12
+#: Largest multiplier.
+LARGEST_MULTIPLIER = 1e12
 #: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
 #: So many pairs of a searched set and another one are compared at once; 5 bytes each.
@@ -174,54 +173,6 @@ def _searched(
     )
 
 
-class _Inequality(NamedTuple):
-    """An inequality sum_i a(i, S_i) <= right over its members i, ascending.
-
-    a is 1 if S has one of the `parents`, for `CLOSED` if it has none of them, and for `ARCS`, where every member has
-    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`).
-    """
-
-    kind: int
-    members: NDArray[np.int64]
-    right: float
-    parents: tuple[NDArray[np.int64], ...]
-    table: NDArray[np.float64] | None = None
-
-    def terms(self, sets: MemberSets) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the sets with a term that is not 0, and these terms."""
-        if self.kind == ARCS:
-            pairs = zip(self.members, self.parents, strict=True)
-            found = [(sets.variable == i) & sets.is_parent[:, own].all(axis=1) for i, own in pairs]
-            places = np.flatnonzero(np.any(found, axis=0))
-            return places, np.ones(len(places))
-        is_member = np.zeros(sets.n_variables, dtype=bool)
-        is_member[self.members] = True
-        own = np.flatnonzero(is_member[sets.variable])
-        meets = sets.is_parent[np.ix_(own, self.parents[0])]
-        hit = meets.any(axis=1) != (self.kind == CLOSED)
-        own = own[hit]
-        if self.table is None:
-            return own, np.ones(len(own))
-        place = np.searchsorted(self.members, sets.variable[own])
-        return own, self.table[place, meets[hit] @ (1 << np.arange(len(self.members)))]
-
-
-def _table(f: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return a(i, S) of a block with the values f of its subsets, shape (b, 2**b).
-
-    a(i, S) is the least f(U + i) - f(U) over the sets U that contain S and not i.
-    """
-    n = len(f)
-    subsets, b = np.arange(n), n.bit_length() - 1
-    table = np.stack([f[subsets | 1 << i] - f[subsets & ~(1 << i)] for i in range(b)])
-    for j in range(b):
-        without = subsets[subsets >> j & 1 == 0]
-        for i in range(b):
-            if i != j:
-                table[i, without] = np.minimum(table[i, without], table[i, without | 1 << j])
-    return table
-
-
 class _StepTree:
     """A certificate's arrays after checking: rows, decisions and steps. Raises UnfitError if they do not fit together.
 
@@ -231,21 +182,11 @@ class _StepTree:
 
     def __init__(self, saved: SavedArrays, candidates: Candidates, rules: Rules) -> None:
         V, self.owner, self.rules = candidates.n_variables, candidates.variable, rules
-        limits = saved.array("row_limit", np.int64, None)
-        members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
-        values = saved.array("row_values", np.int64, None)
-        if not ((values >= -LARGEST_VALUE) & (values <= LARGEST_VALUE)).all():  # sums stay exact
-            raise UnfitError("a block has a value that is too large")
-        self.rows, used = list[_Inequality](), 0
-        for own, limit in zip(members, limits.tolist(), strict=True):
-            inside = np.flatnonzero(own)
-            size = _size(limit, len(inside), values[used:])
-            self.rows.append(_row(limit, inside, values[used : used + size], rules, V))
-            used += size
+        self.rows = read_rows(saved, V, rules)
         branches = saved.array("branches", np.int32, None, 6).tolist()
         nodes = saved.array("step_node", np.int32, None).tolist()
         sizes = saved.array("multipliers_size", np.int64, len(nodes), below=MOST)
-        numbers = saved.array("multiplier_row", np.int32, int(sizes.sum()), below=len(limits))
+        numbers = saved.array("multiplier_row", np.int32, int(sizes.sum()), below=len(self.rows))
         multipliers = saved.array("multiplier", np.float64, len(numbers))
         if not ((multipliers >= 0) & (multipliers <= LARGEST_MULTIPLIER)).all():
             raise UnfitError("a multiplier is negative or too large")
@@ -266,45 +207,6 @@ class _StepTree:
             of_arc = kind in (ARC, ORDER) and a != b and 0 <= a < V and 0 <= b < V
             if not (of_arc or (kind == PARENT_SET and 0 <= a < len(self.owner))):
                 raise UnfitError("it has an unknown decision")
-
-
-def _size(limit: int, n: int, values: NDArray[np.int64]) -> int:
-    """Return how many of the next values are those of a row with n members; arcs say it in the first one."""
-    if limit == BLOCK:
-        return 1 << n if n <= LARGEST_BLOCK else 0
-    if limit == ARCS and len(values):
-        return 1 + 2 * max(0, int(values[0]))
-    return int(limit == REACHED)
-
-
-def _row(
-    limit: int, members: NDArray[np.int64], values: NDArray[np.int64], rules: Rules, V: int
-) -> _Inequality:
-    """Return an inequality that every structure obeys; raise UnfitError if it is another one."""
-    n, own = len(members), {*members.tolist()}
-    if limit == CLUSTER and n:
-        return _Inequality(CLUSTER, members, n - 1.0, (members,))
-    if limit == BLOCK and n and len(values) == 1 << n and values[0] == 0:
-        table = _table(values)
-        shared = table[:, :1]  # what all parent sets of a member have, on both sides
-        right = float(values[-1] - shared.sum())
-        return _Inequality(BLOCK, members, right, (members,), (table - shared).astype(np.float64))
-    if limit == CLOSED and any(d in own and a not in own for a, d in rules.ancestors):
-        return _Inequality(CLOSED, members, n - 1.0, (np.setdiff1d(np.arange(V), members),))
-    if limit == REACHED and len(values) == 1:
-        j = int(values[0])
-        if j not in own and any(a == j and d in own for a, d in rules.no_ancestors):
-            return _Inequality(REACHED, members, n - 1.0, (np.append(members, j),))
-    if limit == ARCS and n and len(values) % 2 and ((values[1:] >= 0) & (values[1:] < V)).all():
-        tails, heads = values[1:].reshape(-1, 2).T
-        parents = [tails[heads == i] for i in range(V)]
-        if np.array_equal(np.unique(heads), members) and any(
-            connected([{*own.tolist()} for own in parents], *one) for one in rules.independences
-        ):
-            return _Inequality(ARCS, members, n - 1.0, tuple(parents[i] for i in members))
-    if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
-        return _Inequality(limit, np.arange(V), float(limit), (members,))
-    raise UnfitError("it builds on an inequality that not every structure obeys")
 
 
 class _Walk:
