@@ -16,6 +16,7 @@ from milpbn.drawing.html import facts, folded, note, picture, words
 from milpbn.drawing.scene import Scene
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.discrimination import NAMES
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.plotting import (
@@ -277,10 +278,8 @@ def _accuracy(
 
 def _each_class(figures: Evaluation, which: str) -> str:
     """Return how well each class is told from all others, as a table."""
-    lines = [(one.label, [value for _, value, _ in one.shown()]) for one in figures.by_class if one.rows]
-    names = [name for name, _, _ in figures.detected.shown()]
-    known = [line for line in lines if len(line[1]) == len(names)]
-    return f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', names, known)}"
+    lines = [(one.label, one.cells()) for one in figures.by_class if one.rows]
+    return f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', NAMES.values(), lines)}"
 
 
 def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, which: str) -> str:
