@@ -279,7 +279,9 @@ def _accuracy(
 def _each_class(figures: Evaluation, which: str) -> str:
     """Return how well each class is told from all others, as a table."""
     lines = [(one.label, one.cells()) for one in figures.by_class if one.rows]
-    return f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', NAMES.values(), lines)}"
+    return (
+        f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', NAMES.values(), lines)}"
+    )
 
 
 def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, which: str) -> str:

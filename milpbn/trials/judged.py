@@ -96,7 +96,7 @@ class Judged:
 
     @property
     def values(self) -> dict[str, NDArray[np.float64]]:
-        """What the rows add to the figures, by the attributes of `milpbn.learners.figures.ComparisonRow`."""
+        """What the rows add to the figures, by the attributes of `milpbn.learners.rows.ComparisonRow`."""
         found = {"test": self.correct, "log_loss": self.log_losses, "brier": self.squared_errors}
         return {key: values.astype(np.float64) for key, values in found.items() if values is not None}
 
