@@ -64,6 +64,17 @@ def test_costs_of_classes_that_have_a_reserved_name(ward, tmp_path):
     assert "decision     missed if its probability is above 0.047619 (costs)" in done.stdout
 
 
+def test_precision_leaves_out_the_decision_and_says_so(ward, tmp_path):
+    succeed("decide", ward / "c.json", *COSTS, "--output", tmp_path / "d.json")
+    plain, decided = (
+        run("precision", path, ward / "test.csv", "--bits", "20", "--json")
+        for path in (ward / "c.json", tmp_path / "d.json")
+    )
+    assert decided.stdout == plain.stdout
+    assert "d.json' has no effect" in decided.stderr
+    assert "no effect" not in plain.stderr
+
+
 def test_evaluate_states_the_cost_beside_the_majority_and_the_best_threshold(ward):
     done = run("evaluate", ward / "c.json", ward / "test.csv", *COSTS)
     document = json.loads(run("evaluate", ward / "c.json", ward / "test.csv", *COSTS, "--json", "-q").stdout)
