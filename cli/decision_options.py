@@ -29,29 +29,14 @@ COSTS = option(
 
 @dataclass(frozen=True)
 class DecisionOptions:
-    """The costs, and the class that is missed or to detect."""
+    """The costs as `milpbn.solve` takes them, with the class that is missed; and the class to detect."""
 
     costs: dict[str, Any] | None
     positive: str | None
 
     def applied(self, classifier: AnyClassifier) -> AnyClassifier:
         """Return a classifier with these costs; without any, with its own."""
-        return (
-            classifier
-            if self.costs is None
-            else classifier.deciding(self.costs, positive=self.positive_of_costs)
-        )
-
-    @property
-    def positive_of_costs(self) -> str | None:
-        """The positive class, if the costs are those of missing it."""
-        return self.positive if self.costs is not None and "missed" in self.costs else None
-
-    @property
-    def given(self) -> dict[str, Any] | None:
-        """The costs with the positive class, as `milpbn.solve` takes them."""
-        named = self.positive_of_costs
-        return self.costs if self.costs is None or named is None else {**self.costs, "positive": named}
+        return classifier if self.costs is None else classifier.deciding(self.costs)
 
 
 def _gather(cost: tuple[str, str] | None, costs_file: str | None, positive: str | None) -> DecisionOptions:
@@ -61,7 +46,7 @@ def _gather(cost: tuple[str, str] | None, costs_file: str | None, positive: str 
         return DecisionOptions(_read(costs_file), positive)
     if not cost:
         return DecisionOptions(None, positive)
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {} if positive is None else {"positive": positive}
     for word in cost:
         key, equals, value = word.partition("=")
         key = key.replace("-", "_")
@@ -92,7 +77,6 @@ def _read(path: str) -> dict[str, dict[str, str]]:
     return found
 
 
-#: Adds the argument ``decision`` to verbs, with a help text of its own for ``--positive``.
 def decision_options(positive: str) -> Any:
-    """Return a decorator that adds costs and the positive class to a verb."""
+    """Return a decorator that adds the argument ``decision`` to a verb; `positive` is the help of ``--positive``."""
     return option_group("Decision", "decision", COST, COSTS, option("--positive", CLASS, positive))(_gather)

@@ -187,10 +187,7 @@ def _detection(figures: Evaluation, alone: bool) -> list[str]:
             f"  {found.alarms_per_1000:.1f} of 1,000 {what} are predicted {found.label}; by threshold:"
         )
         return [*lines, *_table(found.shown_thresholds())] if found.thresholds else lines[:-1]
-    rows = [
-        [one.label, f"{one.rows}", *(f"{getattr(one, key):.4f}".replace("nan", "-") for key in NAMES)]
-        for one in figures.by_class
-    ]
+    rows = [[one.label, f"{one.rows}", *one.cells()] for one in figures.by_class]
     return ["each class against all others", *_table([["", "rows", *NAMES.values()], *rows])]
 
 

@@ -33,7 +33,9 @@ def precision(
 
     A parameter -log theta is cut to a number of integer and fraction bits. Widths are tried from --bits down to 1
     bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5). Rows with missing
-    values are left out, because sums of fixed-point numbers cannot be marginalised; their number is reported.
+    values are left out, because sums of fixed-point numbers cannot be marginalised; their number is reported. Costs or
+    a threshold of CLASSIFIER (milpbn decide) have no effect here, because sums of fixed-point numbers are not
+    probabilities: the most probable class is predicted.
 
     \b
     Example:
@@ -49,6 +51,9 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
+    if loaded.decision is not None:
+        say_notes([f"The most probable class is predicted; the decision of {classifier!r} has no effect."])
+        loaded = loaded.deciding(None)
     samples, rows = chosen.read(loaded, data)
     say_notes(samples.notes)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))

@@ -134,7 +134,7 @@ def solve(
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
     how = replace(
-        search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.given
+        search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.costs
     )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from milpbn.data.dataset import Dataset
 from milpbn.learners.base import Control
-from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.rows import ComparisonRow
 from milpbn.network.structure import Structure
 
 #: Number of a part, and name of a learner or score.

@@ -23,11 +23,12 @@ from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor, solver_limits
 from milpbn.learners.cells import LearnerCell, Learnt, SplitRows, in_order
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
-from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
+from milpbn.learners.figures import Comparison
 from milpbn.learners.finished import FinishedParts, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
+from milpbn.learners.rows import ComparisonRow, reference_row
 from milpbn.network.classifier import DESCRIBED
 from milpbn.network.evaluation import labelled_rows, majority, unseen_classes
 from milpbn.network.intervals import effective_rows

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.cells import LearnerCell, Learnt, SplitRows
-from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.rows import ComparisonRow
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.structure import Structure
 from milpbn.trials.judged import Judged

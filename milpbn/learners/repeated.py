@@ -20,8 +20,9 @@ from milpbn.errors import InputError
 from milpbn.learners.cells import SplitRows
 from milpbn.learners.comparison import compare_parts, last, without_rows, workers_for
 from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
-from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.figures import Comparison
 from milpbn.learners.finished import FinishedRows
+from milpbn.learners.rows import ComparisonRow
 from milpbn.network.classifier import DESCRIBED
 from milpbn.network.discrimination import NAMES
 from milpbn.network.evaluation import majority, unseen_classes

@@ -124,11 +124,11 @@ class ProbabilityPredictor(Predictor):
             If the costs are not those of the classes, or the model cannot have any.
         """
         if costs is not None and not isinstance(costs, DecisionRule):
-            given = {"positive": positive} if positive is not None else {}
-            rarest = None if given or len(self.classes) != 2 else self._rarest()
-            costs = DecisionRule.of(
-                {**costs, **given} if isinstance(costs, Mapping) else costs, self.classes, rarest
-            )
+            if positive is not None and isinstance(costs, Mapping):
+                costs = {**costs, "positive": positive}
+            named = isinstance(costs, Mapping) and "positive" in costs
+            rarest = None if named or len(self.classes) != 2 else self._rarest()
+            costs = DecisionRule.of(costs, self.classes, rarest)
         return self._deciding(costs)
 
     def _deciding(self, decision: DecisionRule | None) -> Self:

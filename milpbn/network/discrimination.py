@@ -236,6 +236,11 @@ class ClassFigures:
                 found.append((name, f"{getattr(self, key):.4f}", f"95 % interval {low:.4f} to {high:.4f}"))
         return found
 
+    def cells(self) -> list[str]:
+        """Return the figures of a table's row, in the order of `NAMES`, as text; "-" for those that are undefined."""
+        values = (getattr(self, key) for key in NAMES)
+        return ["-" if math.isnan(value) else f"{value:.4f}" for value in values]
+
     def shown_thresholds(self) -> list[list[str]]:
         """Return the table of thresholds as text: its head, and a row for each; none without positive rows."""
         rows = [

@@ -24,6 +24,9 @@ _LOW_BITS = 32
 class FixedPointClassifier(Queries, Predictor):
     """A classifier whose parameters -log theta are unsigned fixed-point numbers, summed without rounding.
 
+    It predicts the class with the smallest sum, the most probable one. Costs or a threshold of the classifier have no
+    effect, because the sums of a circuit are not probabilities.
+
     A parameter is a multiple of 2^-fraction_bits and below 2^integer_bits. With negative fraction_bits the lowest
     integer bits are missing, as in P11 at widths below 12. `InputError` if a parameter has less than 1 or more than
     `MOST_BITS` bits, or no integer bit.

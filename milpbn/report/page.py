@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from milpbn.claims.result import Result
-from milpbn.data.dataset import Dataset, dropped_notes
+from milpbn.data.dataset import Dataset
 from milpbn.data.request import DataRequest
-from milpbn.drawing.html import facts, folded, note, picture, words
-from milpbn.drawing.scene import Scene
-from milpbn.errors import InputError
+from milpbn.drawing.html import facts, folded, note, words
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.plotting import (
-    CURVES,
-    draw_curve,
     draw_importances,
     draw_margins,
     draw_prediction,
@@ -28,20 +22,16 @@ from milpbn.plotting import (
     draw_table,
     draw_trace,
 )
+from milpbn.report.accuracies import accuracies
 from milpbn.report.claims import headline, meaning_of_gap
 from milpbn.report.command import repeat_commands
-from milpbn.report.template import page
+from milpbn.report.template import CHART, figure, page
 from milpbn.solving.progress import show_gap
-from milpbn.trials.judged import Judged
 from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 #: Number of tables and of single predictions that are drawn.
 TABLES, ROWS = 12, 3
-#: Width of charts: letters can still be read where a phone shows them at three quarters of it.
-_CHART = 480.0
-#: Width of the page's text, beyond which a picture is smaller than drawn on any screen.
-_PAGE = 1032.0
 
 #: What is said of networks with two variables of one column.
 _COLUMNS = (
@@ -90,7 +80,7 @@ def report_page(
         ),
         "network": ("The network", _network(result, losses)),
         "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
-        "accuracy": ("Accuracy", _accuracy(result, classifier, train, test)),
+        "accuracy": ("Accuracy", accuracies(result, classifier, train, test)),
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
     }
@@ -107,18 +97,6 @@ def report_page(
         for key, (name, content) in sections.items()
     ]
     return page(f"milpbn report: {result.data.name}", "\n".join(body))
-
-
-def _figure(scene: Scene, caption: str = "") -> str:
-    """Return a picture that is as wide as the page at most, with a switch to its full size where it is wider."""
-    wide = " wide" if scene.width > _PAGE else ""
-    switch = (
-        '<label class="full"><input type="checkbox"> full size, scrolls sideways</label>'
-        if scene.width > _CHART
-        else ""
-    )
-    below = f"<figcaption>{words(caption)}</figcaption>" if caption else ""
-    return f'<figure class="fit{wide}">{switch}{picture(scene)}{below}</figure>'
 
 
 def _problem(result: Result) -> str:
@@ -189,7 +167,7 @@ def _network(result: Result, losses: Losses | None) -> str:
         what += " Numbers at arcs are what the score loses without them, in nats."
     if result.proved is not None:
         what += " Arcs that are not proved to be in every optimum are dashed."
-    return _figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
+    return figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
 
 
 def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test: Dataset | None) -> str:
@@ -209,7 +187,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
             "<p>The log-odds of two classes are an exact sum: the base rate of the classes, a term for every feature "
             "that has the class as parent, and one for the parents of the class. "
             f"{_COLUMNS if any(table.form != 'family' for table in found.tables) else ''}The bars are the mean sizes "
-            f"of these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
+            f"of these terms on the {which} rows.</p>{figure(draw_importances(found.importances, width=CHART))}"
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
@@ -223,169 +201,22 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         found.tables,
         key=lambda t: order.index(key) if (key := (t.variable, t.parents)) in order else len(order),
     )
-    inner = "".join(_figure(draw_table(each, found.target)) for each in tables[:TABLES])
+    inner = "".join(figure(draw_table(each, found.target)) for each in tables[:TABLES])
     which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"
     parts.append(folded(which_tables, inner))
     margins = found.margins
     if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
-        parts.append(f"<h3>Margins of the {which} rows</h3>{_figure(draw_margins(margins, width=_CHART))}")
+        parts.append(f"<h3>Margins of the {which} rows</h3>{figure(draw_margins(margins, width=CHART))}")
         lowest = margins.samples[np.argsort(margins.log_margins, kind="stable")[:ROWS]]
         drawn = []
         for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
             if all(np.isfinite(each.log_odds) for each in explanation.contributions):
                 one = replace(explanation, sample=int(row))
-                drawn.append(_figure(draw_prediction(one, width=_CHART)))
+                drawn.append(figure(draw_prediction(one, width=CHART)))
         if drawn:
             rows = counted(len(drawn), f"{which} row")
             parts.append(folded(f"The lowest margins, explained: {rows}", "".join(drawn)))
     return "".join(parts)
-
-
-def _accuracy(
-    result: Result,
-    classifier: AnyClassifier | None,
-    train: Dataset | None,
-    test: Dataset | None,
-) -> str:
-    if classifier is None or train is None:
-        return "<p>Give the data to see accuracies: milpbn report RESULT DATA.</p>"
-    found = [("training", evaluate(classifier, train))]
-    if test is not None:
-        found.append(("test", evaluate(classifier, test)))
-    columns = [_accuracies(figures) for _, figures in found]
-    names = dict.fromkeys(name for column in columns for name in column)
-    lines = [(name, [column.get(name, "") for column in columns]) for name in names]
-    table = _table("<th></th>", [f"{name} rows" for name, _ in found], lines)
-    last, figures = found[-1]
-    if len(figures.classes) > 2:
-        table += _each_class(figures, last)
-    text = (
-        "These rows were not used for learning."
-        if test is not None
-        else "The data have no rows that were kept from learning, so that the accuracy on new rows may be lower."
-    )
-    dropped = dropped_notes(result.notes)
-    if dropped and found[0][1].samples > result.data.samples:
-        text += (
-            f" {words(' '.join(dropped))} Here they are among the training rows, and what is missing is "
-            "marginalised."
-        )
-    said = f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(figures)}</p>"
-    confused = folded(f"Which classes are confused ({last} rows)", _confusion(figures))
-    return table + said + confused + _detection(classifier, train if test is None else test, figures, last)
-
-
-def _each_class(figures: Evaluation, which: str) -> str:
-    """Return how well each class is told from all others, as a table."""
-    lines = [(one.label, [value for _, value, _ in one.shown()]) for one in figures.by_class if one.rows]
-    names = [name for name, _, _ in figures.detected.shown()]
-    known = [line for line in lines if len(line[1]) == len(names)]
-    return f"<h3>Each class against all others ({which} rows)</h3>{_table('<th></th>', names, known)}"
-
-
-def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, which: str) -> str:
-    """Return curves, and with two classes the thresholds, of how well a class is told from the others."""
-    positive = figures.positive if len(figures.classes) == 2 else None
-    rows, parts = Judged.of(classifier, data), []
-    if positive is not None and (shown := figures.detected.shown_thresholds()):
-        head, *lines = shown
-        table = _table(f"<th>{head[0]}</th>", head[1:], [(line[0], line[1:]) for line in lines])
-        parts.append(folded(f"Thresholds of P({positive}), learnt on these {which} rows", table))
-    with suppress(InputError):  # rows of one class only have no curves
-        drawn = [
-            _figure(draw_curve(kind, rows, figures.classes, positive=positive, width=_CHART))
-            for kind in CURVES
-        ]
-        parts.append(folded(f"ROC, precision and recall, gain, calibration ({which} rows)", "".join(drawn)))
-    return "".join(parts)
-
-
-def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> str:
-    """Return a table of numbers with names of its columns and rows; `corner` is the cell above the rows' names."""
-    names = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in head)
-    rows = ""
-    for name, values in lines:
-        cells = "".join(f'<td class="n">{value}</td>' for value in values)
-        rows += f'<tr><th scope="row">{words(name)}</th>{cells}</tr>'
-    return f'<div class="mb-scroll"><table><thead><tr>{corner}{names}</tr></thead><tbody>{rows}</tbody></table></div>'
-
-
-def _what_counts(figures: Evaluation) -> str:
-    """Return sentences on weights, on rows of classes that training never saw, and on the intervals."""
-    if figures.unweighted is None:
-        sentences = ["Numbers in brackets are 95 % intervals; that of the accuracy is Wilson's."]
-    else:
-        sentences = [
-            "All figures are weighted, except where the table says that rows count once. Intervals are score "
-            f"intervals: the rows say as much as {figures.effective_size:.4g} of equal weight."
-        ]
-    if figures.unknown_class:
-        sentences.append("A class that training never saw is an error, with the probability 0.")
-    return " " + " ".join(sentences)
-
-
-def _accuracies(figures: Evaluation) -> dict[str, str]:
-    known, once = figures.known, figures.unweighted
-    accuracy = {
-        "accuracy": f"{100 * figures.accuracy:.2f} %",
-        "95 % interval": _interval(figures),
-        "majority class": f"{100 * figures.majority_share:.2f} %",
-    }
-    detected = {}
-    if len(figures.classes) == 2:
-        detected[f"rows of class {figures.positive}"] = f"{figures.detected.rows}"
-        for name, value, interval in figures.detected.shown():
-            detected[name] = f"{value} ({interval.removeprefix('95 % interval ')})"
-    rare = figures.has_rare_class or figures.decision is not None
-    first, then = (detected, accuracy) if rare else (accuracy, detected)
-    return {
-        "samples": f"{figures.samples}",
-        **_costs(figures),
-        **first,
-        **then,
-        "log-loss (nats)": f"{figures.log_loss:.4f}",
-        "Brier score": f"{figures.brier:.4f}",
-        "calibration error": f"{100 * figures.calibration_error:.2f} %",
-        "mean log-margin": f"{figures.mean_log_margin:.4f}",
-        **({} if once is None else _short("rows count once", once)),
-        **({} if known is None else _short(f"{known.samples} samples of classes that training saw", known)),
-    }
-
-
-def _costs(figures: Evaluation) -> dict[str, str]:
-    """Return how classes are chosen if not as the most probable ones, and what that costs."""
-    found = figures.cost
-    rows = {} if figures.decision is None else {"predicted": figures.decision}
-    if found is None:
-        return rows
-    low, high = found.interval or (np.nan, np.nan)
-    rows["cost per row"] = f"{found.cost:.4g} ({low:.4g} to {high:.4g})"
-    rows[f"always {figures.majority_class}"] = f"{found.majority:.4g}"
-    if found.oracle is not None:
-        rows["best threshold on these rows"] = f"{found.oracle:.4g}, at {found.threshold:.4g}"
-    return rows
-
-
-def _short(which: str, figures: Evaluation) -> dict[str, str]:
-    return {
-        f"accuracy, {which}": f"{100 * figures.accuracy:.2f} %",
-        f"95 % interval, {which}": _interval(figures),
-        f"log-loss, {which}": f"{figures.log_loss:.4f}",
-    }
-
-
-def _interval(figures: Evaluation) -> str:
-    low, high = figures.interval
-    return f"{100 * low:.2f} to {100 * high:.2f} %"
-
-
-def _confusion(figures: Evaluation, most: int = 26) -> str:
-    if len(figures.classes) > most:
-        return f"<p>The table of {len(figures.classes)} classes is too large for this page.</p>"
-    weights = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
-    weights += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
-    lines = [(name, [f"{value:g}" for value in line]) for name, line in weights]
-    return _table('<th scope="col">class \\ predicted</th>', figures.classes, lines)
 
 
 def _trace(result: Result) -> str:
@@ -395,7 +226,7 @@ def _trace(result: Result) -> str:
     more = "" if integral is None else f"<p>The integral of the gap over time is {integral:.3f} s.</p>"
     return (
         "<p>The incumbent never falls, and the bound never rises. A run that is stopped at any time has both.</p>"
-        f"{_figure(draw_trace(result, _CHART))}{more}"
+        f"{figure(draw_trace(result, CHART))}{more}"
     )
 
 

@@ -1,11 +1,17 @@
-"""The frame of the page: its head and styles, for wide and narrow screens, light and dark."""
+"""The frame of the page and of its pictures: head and styles, for wide and narrow screens, light and dark."""
 
 from __future__ import annotations
 
 from html import escape
 
-from milpbn.drawing.scene import COLOURS
+from milpbn.drawing.html import picture, words
+from milpbn.drawing.scene import COLOURS, Scene
 from milpbn.drawing.svg import FONTS
+
+#: Width of charts: letters can still be read where a phone shows them at three quarters of it.
+CHART = 480.0
+#: Width of the page's text, beyond which a picture is smaller than drawn on any screen.
+_PAGE = 1032.0
 
 
 def _variables(index: int) -> str:
@@ -56,3 +62,15 @@ def page(title: str, body: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n{body}\n</main>\n</body>\n</html>\n"
     )
+
+
+def figure(scene: Scene, caption: str = "") -> str:
+    """Return a picture that is as wide as the page at most, with a switch to its full size where it is wider."""
+    wide = " wide" if scene.width > _PAGE else ""
+    switch = (
+        '<label class="full"><input type="checkbox"> full size, scrolls sideways</label>'
+        if scene.width > CHART
+        else ""
+    )
+    below = f"<figcaption>{words(caption)}</figcaption>" if caption else ""
+    return f'<figure class="fit{wide}">{switch}{picture(scene)}{below}</figure>'

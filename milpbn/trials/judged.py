@@ -96,7 +96,7 @@ class Judged:
 
     @property
     def values(self) -> dict[str, NDArray[np.float64]]:
-        """What the rows add to the figures, by the attributes of `milpbn.learners.figures.ComparisonRow`."""
+        """What the rows add to the figures, by the attributes of `milpbn.learners.rows.ComparisonRow`."""
         found = {"test": self.correct, "log_loss": self.log_losses, "brier": self.squared_errors}
         return {key: values.astype(np.float64) for key, values in found.items() if values is not None}
 
@@ -133,11 +133,12 @@ class Judged:
 
     def detection(self, positive: int | None) -> tuple[dict[str, float], dict[str, Interval]]:
         """Return figures of `milpbn.network.discrimination.NAMES` with intervals: of a class, or the means over all."""
+        return mean_figures([self._of_class(c) for c in self._detected(positive)])
+
+    def _detected(self, positive: int | None) -> list[int]:
+        """Return the code of a class, or those of all classes that occur."""
         assert self.classes is not None
-        assert self.predicted is not None
-        if positive is not None:
-            return mean_figures([self._of_class(positive)])
-        return mean_figures([self._of_class(int(c)) for c in np.unique(self.classes[self.classes >= 0])])
+        return np.unique(self.classes[self.classes >= 0]).tolist() if positive is None else [positive]
 
     def _of_class(self, c: int) -> ClassFigures:
         assert self.classes is not None
@@ -149,8 +150,10 @@ class Judged:
         """Return the rankings by a class, or by each class that occurs; none without probabilities."""
         if self.classes is None or self.probabilities is None:
             return []
-        of = np.unique(self.classes[self.classes >= 0]) if positive is None else [positive]
-        return [rankings(self.probabilities[:, c], self.classes == c, self.weights) for c in of]
+        return [
+            rankings(self.probabilities[:, c], self.classes == c, self.weights)
+            for c in self._detected(positive)
+        ]
 
     def ranked_minus(self, other: Judged, positive: int | None) -> dict[str, Difference]:
         """Return the differences of ROC-AUC and average precision to another predictor on the same rows."""

@@ -51,6 +51,30 @@ def test_costs_of_a_file_and_of_the_command_line_decide_alike(ward, tmp_path):
     assert "sick if its probability" in succeed("info", tmp_path / "d.json").stdout
 
 
+def test_costs_of_classes_that_have_a_reserved_name(ward, tmp_path):
+    """A file of costs is a table by label, also where a label is ``missed``."""
+    frame = pd.read_csv(ward / "train.csv").replace({"state": {"sick": "missed"}})
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    succeed("learn", "naive-bayes", tmp_path / "train.csv", "--classifier", tmp_path / "c.json", "-q")
+    (tmp_path / "costs.csv").write_text("true,well,missed\nwell,0,1\nmissed,20,0\n")
+    done = succeed(
+        *("evaluate", tmp_path / "c.json", tmp_path / "train.csv", "--costs", tmp_path / "costs.csv"),
+        *("--positive", "missed"),
+    )
+    assert "decision     missed if its probability is above 0.047619 (costs)" in done.stdout
+
+
+def test_precision_leaves_out_the_decision_and_says_so(ward, tmp_path):
+    succeed("decide", ward / "c.json", *COSTS, "--output", tmp_path / "d.json")
+    plain, decided = (
+        run("precision", path, ward / "test.csv", "--bits", "20", "--json")
+        for path in (ward / "c.json", tmp_path / "d.json")
+    )
+    assert decided.stdout == plain.stdout
+    assert "d.json' has no effect" in decided.stderr
+    assert "no effect" not in plain.stderr
+
+
 def test_evaluate_states_the_cost_beside_the_majority_and_the_best_threshold(ward):
     done = run("evaluate", ward / "c.json", ward / "test.csv", *COSTS)
     document = json.loads(run("evaluate", ward / "c.json", ward / "test.csv", *COSTS, "--json", "-q").stdout)

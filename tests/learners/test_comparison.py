@@ -14,13 +14,15 @@ from milpbn import Score, rescore, solve
 from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
-from milpbn.learners import comparison, figures
+from milpbn.learners import comparison
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each, training_and_test_rows
 from milpbn.learners.contestants import Contest, exact_scores
-from milpbn.learners.figures import Comparison, reference_row, show
+from milpbn.learners.figures import Comparison
+from milpbn.learners.printed import show
 from milpbn.learners.repeated import compare_over_folds
+from milpbn.learners.rows import ComparisonRow, reference_row
 from milpbn.network.evaluation import accuracy
 
 
@@ -153,7 +155,7 @@ def test_one_call_gives_the_document_and_keeps_a_file_up_to_date(split, tmp_path
 
 def test_an_interrupt_gives_the_rows_there_are(split, monkeypatch):
     def interrupted(*_args, **_options):
-        yield figures.ComparisonRow(name="tan", training=1.0)
+        yield ComparisonRow(name="tan", training=1.0)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(comparison, "compare_each", interrupted)

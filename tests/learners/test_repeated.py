@@ -16,8 +16,8 @@ from milpbn.learners import comparison, repeated
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each
 from milpbn.learners.contestants import Contest
-from milpbn.learners.figures import ComparisonRow
 from milpbn.learners.repeated import Parts, compare_over_folds
+from milpbn.learners.rows import ComparisonRow
 from milpbn.network.intervals import wilson_interval
 from milpbn.trials.differences import corrected_interval, paired_shares
 from milpbn.trials.judged import Judged

@@ -115,16 +115,21 @@ def test_a_page_tells_costs_thresholds_and_curves(toy):
     Page(text)
 
 
-def test_several_classes_stand_against_all_others(toy):
+@pytest.mark.parametrize("rows_of_c", [20, 1])
+def test_several_classes_stand_against_all_others(toy, rows_of_c):
+    """A class that is never predicted has a row, too, without a precision."""
     _, data, _ = toy
     variables = (*data.variables[:3], Variable("class", ("a", "b", "c")))
     codes = data.codes.copy()
-    codes[:, 3] = np.arange(60) % 3
+    codes[:, 3] = np.where(np.arange(60) < 3 * rows_of_c, np.arange(60) % 3, np.arange(60) % 2)
     data = replace(data, variables=variables, codes=codes)
     structure = Structure(data.names, ((3,), (3,), (), ()))
     result = replace(toy[0], data=DataSummary(data.name, "0" * 64, 60, 50, 3, 3), structure=structure)
     text = report_page(result, classifier=Classifier.fit(data, structure), train=data)
-    assert "Each class against all others (training rows)" in text
+    _, table = text.split("Each class against all others (training rows)")
+    lines = re.findall('<th scope="row">([abc])</th>(.*?)</tr>', table.split("</table>")[0])
+    assert [label for label, _ in lines] == ["a", "b", "c"]
+    assert ('<td class="n">-</td>' in lines[2][1]) == (rows_of_c == 1)
     assert "Thresholds of" not in text
     Page(text)
 

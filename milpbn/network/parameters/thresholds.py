@@ -15,7 +15,7 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
-from milpbn.network.evaluation import labelled_rows, rarest
+from milpbn.network.evaluation import labelled_rows, positive_class
 from milpbn.network.parameters.folds import FOLDS
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ADDITIVE, recorded
@@ -75,11 +75,9 @@ def decide_by_folds(
             f"A threshold is for two classes, and there are {len(classes)}; give costs (--costs FILE)."
         )
     train = labelled_rows(train)
-    own = rarest(train) if positive is None else classes.index(positive) if positive in classes else -1
-    if own < 0:
-        raise InputError(
-            f"--positive (positive) is {positive!r}, and the classes are {', '.join(map(repr, classes))}."
-        )
+    detected = positive_class(classes, train, positive)
+    assert detected is not None
+    own = classes.index(detected)
     scores, truth = held_out_probabilities(classifier, train, random_state)[:, own], train.y == own
     curve = Curve.of(scores, truth, train.weights)
     reached = curve.recall >= share - 1e-12 if alarm_rate is None else curve.alarms <= share + 1e-12
@@ -92,8 +90,8 @@ def decide_by_folds(
     k = int(np.argmax(reached)) if alarm_rate is None else int(np.flatnonzero(reached)[-1])
     threshold = float(np.append(curve.thresholds, 0.0)[k : k + 2].mean())
     origin = f"{name.replace('_', ' ')} {share:g}, learnt by {min(FOLDS, train.n_samples)} folds"
-    decision = DecisionRule.at(threshold, classes[own], classes, origin)
-    figures = class_figures(classes[own], scores, truth, scores > threshold, train.weights)
+    decision = DecisionRule.at(threshold, detected, classes, origin)
+    figures = class_figures(detected, scores, truth, scores > threshold, train.weights)
     return classifier.deciding(decision), figures
 
 
