@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.sections import option, option_group
-from milpbn.cli.types import CLASS, FILE, TEXT
+from milpbn.cli.types import CLASS, FILE, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.network.formats.classifier_files import AnyClassifier
 
+
+def _parse_cost(text: str) -> tuple[str, str]:
+    """Return the key and the value of a word of ``--cost``."""
+    key, equals, value = text.partition("=")
+    key = key.replace("-", "_")
+    if not equals or key not in ("missed", "false_alarm"):
+        raise ValueError("is neither missed=X nor false-alarm=Y; write --cost missed=20 false-alarm=1")
+    return key, value
+
+
 COST = option(
     "--cost",
-    TEXT,
+    Parsed("missed=X|false-alarm=Y", _parse_cost),
     "What an error costs, of two classes: predict the class of least expected cost.",
     nargs=2,
     metavar="missed=X false-alarm=Y",
@@ -39,7 +50,9 @@ class DecisionOptions:
         return classifier if self.costs is None else classifier.deciding(self.costs)
 
 
-def _gather(cost: tuple[str, str] | None, costs_file: str | None, positive: str | None) -> DecisionOptions:
+def _gather(
+    cost: tuple[tuple[str, str], ...] | None, costs_file: str | None, positive: str | None
+) -> DecisionOptions:
     if cost and costs_file is not None:
         raise InputError("--cost and --costs both say what decisions cost; leave out one of them.")
     if costs_file is not None:
@@ -47,13 +60,11 @@ def _gather(cost: tuple[str, str] | None, costs_file: str | None, positive: str 
     if not cost:
         return DecisionOptions(None, positive)
     found: dict[str, Any] = {} if positive is None else {"positive": positive}
-    for word in cost:
-        key, equals, value = word.partition("=")
-        key = key.replace("-", "_")
-        if not equals or key not in ("missed", "false_alarm") or key in found:
-            raise InputError(f"--cost has {word!r}; write --cost missed=20 false-alarm=1.")
-        found[key] = value
-    return DecisionOptions(found, positive)
+    if len(dict(cost)) < len(cost):
+        raise InputError(
+            f"--cost says {cost[0][0].replace('_', '-')} twice; write --cost missed=20 false-alarm=1."
+        )
+    return DecisionOptions(found | dict(cost), positive)
 
 
 def _read(path: str) -> dict[str, dict[str, str]]:
@@ -62,18 +73,26 @@ def _read(path: str) -> dict[str, dict[str, str]]:
 
     from milpbn.util.jsonable import read_text
 
-    rows = [row for row in csv.reader(read_text(path, "file of costs").splitlines()) if row]
+    reader = csv.reader(read_text(path, "file of costs").splitlines())
+    rows = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
     if len(rows) < 2:
         raise InputError(
             f"The file of costs {path!r} needs a line with the predicted labels, and a line for each true label."
         )
-    labels, found = [label.strip() for label in rows[0][1:]], {}
-    for number, row in enumerate(rows[1:], start=2):
-        if len(row) != len(rows[0]):
+    (head, _), found = rows[0], {}
+    for row, line in rows[1:]:
+        if len(row) != len(head):
             raise InputError(
-                f"The file of costs {path!r} has {len(row)} cells in line {number}, and {len(rows[0])} in the first."
+                f"The file of costs {path!r} has {len(row)} cells in line {line}, and {len(head)} in the first."
             )
-        found[row[0].strip()] = dict(zip(labels, (cell.strip() for cell in row[1:]), strict=True))
+        found[row[0]] = dict(zip(head[1:], row[1:], strict=True))
+    if found.keys() <= set(head):  # otherwise the labels themselves are refused, with the classes
+        counts = Counter([row[0] for row, _ in rows[1:]]) | Counter(head[1:])
+        twice = [label for label, count in counts.items() if count > 1]
+        if twice:
+            raise InputError(
+                f"The file of costs {path!r} has the label {twice[0]!r} twice; each may occur once."
+            )
     return found
 
 

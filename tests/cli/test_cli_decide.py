@@ -64,6 +64,38 @@ def test_costs_of_classes_that_have_a_reserved_name(ward, tmp_path):
     assert "decision     missed if its probability is above 0.047619 (costs)" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("--cost missed=3 --output", "'--output' is neither missed=X nor false-alarm=Y"),
+        ("--cost missed=3 fals=1", "'fals=1' is neither"),
+        ("--cost missed=3 missed=1", "--cost says missed twice"),
+    ],
+)
+def test_costs_that_cannot_be_read_are_refused(ward, tmp_path, words, sentence):
+    done = refused(
+        "decide", ward / "c.json", *words.split(), tmp_path / "d.json", "--output", tmp_path / "d.json"
+    )
+    assert sentence in done.stderr
+    assert not (tmp_path / "d.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("true,well,sick\n\nwell,0,1\nsick,20\n", "2 cells in line 4, and 3 in the first"),
+        ("true,well,sick\nwell,0,1\nsick,20,0\nsick,2,0\n", "has the label 'sick' twice"),
+        ("true,well,sick,well\nwell,0,1,2\nsick,20,0,3\n", "has the label 'well' twice"),
+    ],
+)
+def test_files_of_costs_that_contradict_themselves_are_refused(ward, tmp_path, text, sentence):
+    (tmp_path / "costs.csv").write_text(text)
+    done = refused(
+        "decide", ward / "c.json", "--costs", tmp_path / "costs.csv", "--output", tmp_path / "d.json"
+    )
+    assert sentence in done.stderr
+
+
 def test_precision_leaves_out_the_decision_and_says_so(ward, tmp_path):
     succeed("decide", ward / "c.json", *COSTS, "--output", tmp_path / "d.json")
     plain, decided = (
