@@ -157,7 +157,9 @@ def solve(
         )
         asked = source if choices.additive or grid is not None else dataset
         noted = _undecided(source, dataset) if undecided and not choices.additive else dataset
-        show_notes(noted, quiet=quiet, variables=dataset.variables if verbose else ())
+        if choices.additive and "discretise" not in single:
+            noted = _without_cuts(dataset)
+        show_notes(noted, quiet=quiet, variables=noted.variables if verbose else ())
     if search.start is not None:
         how = replace(how, start=read_structure(search.start, dataset.names))
     scope = {"subset": search.subset, "screen": search.screen}
@@ -208,3 +210,14 @@ def _undecided(source: Table, dataset: Dataset) -> Dataset:
             "missing values get a state of their own."
         )
     return replace(dataset, notes=tuple(notes))
+
+
+def _without_cuts(dataset: Dataset) -> Dataset:
+    """Return the data without what depends on cuts: the recipe accurate shows the data before folds choose cuts."""
+    from milpbn.data.dataset import UNUSED
+
+    kept = dataset.of_variables([v.name for v in dataset.variables if v.cuts is None])
+    notes = [note for note in dataset.notes if not note.startswith(UNUSED)]
+    if constant := [v.name for v in kept.variables if v.n_states == 1]:
+        notes.append(f"{UNUSED}: {', '.join(constant)}.")
+    return replace(kept, notes=tuple(notes))

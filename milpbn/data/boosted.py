@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.mdlp import midpoints
+from milpbn.data.midpoints import midpoints
 
 #: Rounds of boosting for two classes; with more, each round has a tree for every class.
 ROUNDS, ROUNDS_OF_MORE, FEWEST_ROUNDS = 100, 60, 30

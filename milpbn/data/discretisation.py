@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.boosted import boosted_cuts
+from milpbn.data.midpoints import midpoints
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 
@@ -110,9 +111,9 @@ class Discretisation:
         finite. Only ``mdl`` uses the classes; all methods but ``uniform`` count a weight of 2 as two samples. The cuts
         of ``boosted`` depend on the other features: `cuts_of_all` has them.
         """
-        from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
-
         if self.bins is None:
+            from milpbn.data.mdlp import mdlp_cuts  # numba takes half a second to import
+
             return mdlp_cuts(values, classes, n_classes, weights)
         present = weights > 0
         distinct, which = np.unique(values[present], return_inverse=True)
@@ -137,8 +138,6 @@ def equal_weights(
 
     With the method ``quantile``, a value in most of the rows leaves few cuts for the others.
     """
-    from milpbn.data.mdlp import midpoints  # as in `Discretisation.cuts`
-
     distinct, which = np.unique(values[weights > 0], return_inverse=True)
     if distinct.size < 2:
         return np.empty(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from milpbn.data.midpoints import midpoints
 from milpbn.errors import InputError
 from milpbn.util.compiled import kernel
 
@@ -62,12 +63,6 @@ def mdlp_cuts(
     counts = np.bincount(rank * n_classes + classes, weights=mass, minlength=distinct.size * n_classes)
     below = np.sort(_accepted_cuts(counts.reshape(distinct.size, n_classes)))
     return midpoints(distinct[below], distinct[below + 1])
-
-
-def midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return midpoints m with low <= m < high; both are halved before they are added, to avoid overflow."""
-    middle = 0.5 * low + 0.5 * high
-    return np.where((low <= middle) & (middle < high), middle, low)
 
 
 @kernel

@@ -9,7 +9,7 @@ but the forest of the largest gains on residuals, the result has the forest's sc
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from milpbn.claims.reasons import Reason
@@ -18,7 +18,14 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
 from milpbn.errors import InputError, MilpbnError
 from milpbn.network.additive.choice import OutOfTime
-from milpbn.network.additive.learning import Chosen, choose_model, fitted, forest_of, training_data
+from milpbn.network.additive.learning import (
+    Chosen,
+    choose_model,
+    fitted,
+    forest_of,
+    training_data,
+    training_rows,
+)
 from milpbn.network.cpt import Cpt
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
@@ -84,13 +91,6 @@ def maximise_accurate(
     return _Recipe(question, options, cuts, started).result()
 
 
-@dataclass(frozen=True)
-class _Refused:
-    """Why the coarse network keeps the parameters of its score: a clause."""
-
-    why: str
-
-
 class _Recipe:
     """One run of the recipe."""
 
@@ -105,7 +105,7 @@ class _Recipe:
         if not isinstance(source, Dataset | Table):
             source = read_table(source, missing="state")
         require_class(source, "The recipe accurate")
-        rows = source.n_samples if isinstance(source, Dataset) else len(source.train_indices)
+        rows = len(training_rows(source))
         features = source.n_features if isinstance(source, Dataset) else len(source.features)
         if isinstance(source, Table) and question.score.needs_units:
             source = source.in_units()
@@ -152,12 +152,12 @@ class _Recipe:
             raise NotSavedError(failures[0], result)
         return result
 
-    def _choose(self) -> tuple[Chosen | _Refused, bool]:
+    def _choose(self) -> tuple[Chosen | str, bool]:
         """Return what folds choose, or why they do not, and whether the user has stopped it."""
         part = self.budget.share(CHOICE_SHARE)
         with interrupts.deferred(), limited(self.options.memory_limit), library_threads(1):
             try:
-                chosen: Chosen | _Refused = choose_model(
+                chosen: Chosen | str = choose_model(
                     self.source,
                     exact=self._exact,
                     budget=part,
@@ -166,13 +166,13 @@ class _Recipe:
                     report=stages.tell,
                 )
             except OutOfTime:
-                chosen = _Refused("The time did not suffice for the folds that choose the tables")
+                chosen = "The time did not suffice for the folds that choose the tables"
             except MemoryError:
-                chosen = _Refused("The memory did not suffice for the folds that choose the tables")
+                chosen = "The memory did not suffice for the folds that choose the tables"
             stopped = part.stop() is Limit.USER
         return chosen, stopped
 
-    def _cuts(self, chosen: Chosen | _Refused) -> str:
+    def _cuts(self, chosen: Chosen | str) -> str:
         return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
 
     def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
@@ -230,7 +230,7 @@ class _Recipe:
     def _with_tables(
         self,
         result: Result,
-        chosen: Chosen | _Refused,
+        chosen: Chosen | str,
         coarse: Dataset,
         fine: Dataset,
         before: float,
@@ -245,8 +245,8 @@ class _Recipe:
         assert classifier is not None
         assert result.structure is not None
         made: tuple[Structure, tuple[Cpt, ...]] | str
-        if isinstance(chosen, _Refused):
-            made = chosen.why
+        if isinstance(chosen, str):  # why the network keeps the parameters of its score
+            made = chosen
         elif clause := self._objection(result.structure):
             made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
         else:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 
@@ -254,3 +256,14 @@ def test_the_command_line_takes_a_method(tmp_path: Path) -> None:
     assert other.exit_code == 2
     assert "data" in other.stderr
     assert json.loads((tmp_path / "r.json").read_text())["notes"] == []
+
+
+def test_only_methods_that_need_them_import_numba_and_scikit_learn(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    pd.DataFrame({"x": np.arange(40.0) ** 1.5, "c": np.repeat(["a", "b"], 20)}).to_csv(table, index=False)
+    code = (
+        "import sys, milpbn; milpbn.read_table(sys.argv[1], discretise='quantile:4').dataset(); "
+        "print([m for m in ('numba', 'sklearn') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code, str(table)], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stderr

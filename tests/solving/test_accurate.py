@@ -160,3 +160,18 @@ def test_a_record_that_contradicts_itself_is_refused() -> None:
     record = ParameterFit(method="additive", fitted=True, kappa=0.5)
     with pytest.raises(InputError, match="without how they were chosen"):
         ParameterFit.read(Fields(record.to_dict(), "It"))
+
+
+def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
+    table = frame_of(60).drop(columns="word")
+    table["kind"] = np.where(table["a"] > 0, "yes", "no")
+    third = run(table.assign(kind=["third", *table["kind"][1:]]), time_limit=20)
+    assert third.parameters is not None
+    assert third.parameters.fitted
+    assert third.parameters.additive is not None
+    assert third.parameters.additive.choice.log_loss > 36 / 60  # no model of the row's fold knows its class
+    one = run(table.assign(kind=["rare", *["common"] * 59]))
+    assert one.parameters is not None
+    assert not one.parameters.fitted
+    assert one.parameters.note.startswith("Too few rows have another class than most")
+    assert one.structure is not None

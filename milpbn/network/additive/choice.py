@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.resolutions import nested
 from milpbn.network.additive.fitting import CellRows, row_losses
 from milpbn.network.additive.interactions import forest_structure, residual_forest
 from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
 from milpbn.network.additive.tables import interactions_of
 from milpbn.network.additive.terms import Strengths
+from milpbn.network.calibration import SMALLEST_PROBABILITY
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
 
@@ -135,7 +137,12 @@ class Folds:
                     raise OutOfTime
                 self._starts[key] = found
                 scores = held_out.scores(found, candidate.penalty.kappa)
-                total[part.positions] += row_losses(scores, held_out.classes) / self.repeats
+                seen = (
+                    held_out.classes >= 0
+                )  # the others are of classes that the training rows of the fold lack
+                own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
+                own[seen] = row_losses(scores[seen], held_out.classes[seen])
+                total[part.positions] += own / self.repeats
             self.known[candidate] = total
             self._report(
                 f"tables on fine cuts: {describe(candidate)}: held-out log-loss {self.mean(total):.4f}"
@@ -171,7 +178,7 @@ def structure_of(
             raise OutOfTime
         return found
     plain = Additive(data)
-    pairs = residual_forest(plain, replace(candidate.penalty, grouped=False, strengths=Strengths()))
+    pairs = residual_forest(plain, Penalty(kappa=candidate.penalty.kappa))
     place = {i: k for k, i in enumerate(plain.features)}
     names = [data.names[i] for i in plain.features]
     return forest_structure([*names, data.names[-1]], [(place[a], place[b]) for a, b in pairs])
@@ -179,8 +186,8 @@ def structure_of(
 
 def coarse_part(data: Dataset) -> Dataset:
     """Return data without their fine variables."""
-    kept = [*Additive(data).features, data.n_features]
-    return replace(data, variables=tuple(data.variables[i] for i in kept), codes=data.codes[:, kept])
+    fine = nested(data)
+    return data.of_variables([name for i, name in enumerate(data.names) if i not in fine])
 
 
 def describe(candidate: Setup) -> str:

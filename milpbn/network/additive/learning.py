@@ -57,8 +57,8 @@ def choose_model(
     cuts: str | None = None,
     random_state: int = 0,
     report: Callable[[str], None] = lambda line: None,
-) -> Chosen:
-    """Return the model that folds of the training rows choose.
+) -> Chosen | str:
+    """Return the model that folds of the training rows choose, or why they cannot choose one, as a clause.
 
     Parameters
     ----------
@@ -67,7 +67,6 @@ def choose_model(
     exact : callable
         Returns the exact structure of coarse training data within a budget, or None if it finds none in time. None
         leaves the exact structure out.
-
     cuts : str, optional
         How continuous columns are cut; by default what folds choose from `CUTS`.
 
@@ -84,6 +83,8 @@ def choose_model(
     n_folds, repeats = next((k, r) for most, k, r in PLANS if len(index) <= most)
     n_folds = min(n_folds, len(index))
     splits = repeated_folds(classes, n_folds, repeats, random_state)
+    if any(len(np.unique(classes[train])) < 2 for train, _ in splits):
+        return "Too few rows have another class than most for the folds that choose the tables"
 
     def parts(cuts: str) -> list[FoldRows]:
         found = []

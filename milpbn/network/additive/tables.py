@@ -106,7 +106,7 @@ def tables_of(
 def _without_class(cpt: Cpt, target: int) -> NDArray[np.float64]:
     """Return the logarithms of a table, averaged over the classes."""
     axes = (*cpt.parents, cpt.variable)
-    return cpt.table - cpt.table + cpt.table.mean(axis=axes.index(target), keepdims=True)
+    return np.broadcast_to(cpt.table.mean(axis=axes.index(target), keepdims=True), cpt.table.shape)
 
 
 def _masked(cpts: Sequence[Cpt], data: Dataset) -> list[Cpt]:

@@ -46,7 +46,7 @@ class Strengths:
 
 
 class AdditiveTerms:
-    """AdditiveTerms over the variables of data, the intercept first: the term without variables.
+    """The terms of a model over the variables of data. The first one is the intercept, which has no variables.
 
     Attributes
     ----------
