@@ -111,7 +111,7 @@ def load_table(
 ) -> RawTable:
     """Return the cells of a table for prediction, read as the training table was where the options do not say how."""
     from milpbn.data.sources import load_source
-    from milpbn.network.classifier import form_of
+    from milpbn.network.predictor import form_of
 
     names = [variable.name for variable in classifier.variables]
     return load_source(data, data_dir, names, TextFormat.of(form).after(form_of(classifier)))

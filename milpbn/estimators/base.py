@@ -29,8 +29,9 @@ from milpbn.estimators.inputs import (
 from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import ClassifierParameters
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.classifier import Classifier, JointPredictor
+from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
+from milpbn.network.predictor import JointPredictor
 from milpbn.network.structure import Structure
 
 #: Name of the class variable where y has none.

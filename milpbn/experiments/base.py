@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.experiments.protocol import PartRows
-from milpbn.network.classifier import Predictor
+from milpbn.network.predictor import Predictor
 from milpbn.trials.judged import Judged
 
 

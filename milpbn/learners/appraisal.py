@@ -13,9 +13,9 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, require_used
 from milpbn.learners.parameters import learn_with_parameters
-from milpbn.network.classifier import Predictor
 from milpbn.network.evaluation import accuracies, unseen_classes
 from milpbn.network.parameters.record import ParameterFit, recorded
+from milpbn.network.predictor import Predictor
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 
 from milpbn.data.dataset import Dataset, require_class
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.predictor import Predictor
 from milpbn.network.structure import Structure
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget, Limit

@@ -20,7 +20,7 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.svm import sample_rows
 from milpbn.learners.svm_machine import indicators, of_all_classes
-from milpbn.network.classifier import Predictor, Source, encode
+from milpbn.network.predictor import Predictor, Source, encode
 from milpbn.trials.executors import alone
 from milpbn.trials.parts import validation_splits
 from milpbn.util.budget import Budget

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.folds import stratified_folds
-from milpbn.network.classifier import Predictor, Source, encode
+from milpbn.network.predictor import Predictor, Source, encode
 from milpbn.trials.parts import FOLDS
 
 #: MiB of rows of the kernel matrix that LIBSVM may keep instead of computing them again.

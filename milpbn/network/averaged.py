@@ -13,12 +13,13 @@ from milpbn.data.dataset import Dataset, Variable, by_column
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
-from milpbn.network.classifier import Classifier, ProbabilityPredictor, Source, score_of
+from milpbn.network.classifier import Classifier, score_of
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
 from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
+from milpbn.network.predictor import ProbabilityPredictor, Source
 from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.

@@ -20,7 +20,6 @@ from milpbn.network.calibration import (
     reliability_curve,
     squared_errors,
 )
-from milpbn.network.classifier import Predictor, ProbabilityPredictor, Source
 from milpbn.network.decisions import CostFigures, cost_figures
 from milpbn.network.discrimination import RARE, ClassFigures, class_figures
 from milpbn.network.intervals import (
@@ -32,6 +31,7 @@ from milpbn.network.intervals import (
     stratified_mean_interval,
 )
 from milpbn.network.margins import checked_gamma, log_margins, log_posterior, soft_margin
+from milpbn.network.predictor import Predictor, ProbabilityPredictor, Source
 from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.plurals import counted
 

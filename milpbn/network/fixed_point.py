@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier, Predictor, Source
+from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import class_log_joint, occurring
 from milpbn.network.evaluation import accuracy
 from milpbn.network.inference.queries import Queries
+from milpbn.network.predictor import Predictor, Source
 
 #: Largest number of bits of a parameter: P11's Q12.52.
 MOST_BITS = 64

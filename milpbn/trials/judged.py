@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.calibration import log_losses, losses_of_logs, squared_errors
-from milpbn.network.classifier import Predictor
 from milpbn.network.discrimination import (
     LEADING,
     ClassFigures,
@@ -23,6 +22,7 @@ from milpbn.network.discrimination import (
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import Interval, equal, mean_interval, score_interval, stratified_mean_interval
 from milpbn.network.margins import log_posterior
+from milpbn.network.predictor import Predictor
 from milpbn.trials.differences import Difference, paired_means, paired_rankings, paired_shares
 
 #: The largest values of the figures of rows; log-losses have none that matters.

@@ -13,9 +13,10 @@ from milpbn.learners.differentiable.layout import Choices
 from milpbn.learners.differentiable.losses import LOSSES, make_loss
 from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
 from milpbn.learners.differentiable.training import Trained, Training, train
-from milpbn.network.classifier import Classifier, form_record
+from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import require_match
 from milpbn.network.formats.structure_files import read_structure
+from milpbn.network.predictor import form_record
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.util.budget import Budget

@@ -12,9 +12,10 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.generative.forests import ForestOptions
-from milpbn.network.classifier import Classifier, JointPredictor, Source
+from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts
 from milpbn.network.inference.rows import log_joint_of_rows
+from milpbn.network.predictor import JointPredictor, Source
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget

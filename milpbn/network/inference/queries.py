@@ -195,7 +195,7 @@ class Queries:
         Parameters
         ----------
         source : Dataset, pandas.DataFrame, str or path-like
-            Samples; see `milpbn.network.classifier.encode`.
+            Samples; see `milpbn.network.predictor.encode`.
         """
         network = self._network()
         data = self.encode(source)  # type: ignore[attr-defined]  # of every subclass with a network
