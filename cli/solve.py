@@ -169,7 +169,9 @@ def solve(
             question = Question.of(asked, spec, constraints, **scope, random_state=how.random_state)
             if choices.additive:
                 cuts = str(source.discretisation) if "discretise" in single else None
-                result = maximise_accurate(question, how, cuts=cuts, started=began)
+                result = maximise_accurate(
+                    question, how, cuts=cuts, wider="max_parents" not in single, started=began
+                )
             elif grid is None:
                 result = maximise(question, how, started=began)
             else:

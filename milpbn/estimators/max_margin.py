@@ -225,7 +225,9 @@ interrupted
             )
             if choices.additive:
                 cuts = str(table.discretisation) if DISCRETISE in given else None
-                return maximise_accurate(asked, options, cuts=cuts, started=began)
+                return maximise_accurate(
+                    asked, options, cuts=cuts, wider="max_parents" not in given, started=began
+                )
             if grid is None:
                 return maximise(asked, options, started=began)
             return maximise_selected(asked, own, grid, started=began)

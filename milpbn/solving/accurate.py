@@ -3,12 +3,13 @@
 First folds of the training rows choose cuts, where the interactions come from, and penalties
 (`milpbn.network.additive.learning`). Then a search over structures on the chosen coarse cuts bounds the score of every
 structure. Last the tables of the chosen structure are fitted on finer cuts. If it is not the search's own structure,
-but the forest of the largest gains on residuals, the result has the forest's score beside the search's bound.
+but has the interactions of the largest gains on residuals, the result has its score beside the search's bound.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,18 +18,20 @@ from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
 from milpbn.errors import InputError, MilpbnError
-from milpbn.network.additive.choice import OutOfTime
+from milpbn.network.additive.choice import OutOfTime, Sources
+from milpbn.network.additive.interactions import Block, Room
 from milpbn.network.additive.learning import (
     Chosen,
     choose_model,
     fitted,
-    forest_of,
     training_data,
     training_rows,
 )
+from milpbn.network.additive.tables import interactions_of
 from milpbn.network.cpt import Cpt
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
+from milpbn.problem.candidates import count_candidates
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored, standard_error
@@ -51,6 +54,8 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SEARCH_SHARE = 0.6, 0.5
 #: Seconds of an exact search in a fold, at most, and as a share of what the choice has left.
 FOLD_SECONDS, FOLD_SHARE = 6.0, 0.05
+#: Candidate parent sets at most, and times rows, of a search over structures as wide as the tables may need.
+MOST_SETS, MOST_WORK = 100_000, 1e8
 #: Seconds of the search if the user has stopped the choice.
 INTERRUPTED_SECONDS = 0.5
 
@@ -66,7 +71,12 @@ def score_of_recipe(score: Score, given: set[str]) -> Score:
 
 
 def maximise_accurate(
-    question: Question, options: Options, *, cuts: str | None = None, started: float | None = None
+    question: Question,
+    options: Options,
+    *,
+    cuts: str | None = None,
+    wider: bool = True,
+    started: float | None = None,
 ) -> Result:
     """Return the structure on coarse cuts with its bound, and as its classifier the network with finer tables.
 
@@ -78,6 +88,9 @@ def maximise_accurate(
         How to search; the time limit is that of everything.
     cuts : str, optional
         How the columns are cut, as in ``--discretise``; by default folds choose.
+    wider : bool
+        Whether features may get more parents than the score's `max_parents` if held-out rows prefer it; the score then
+        gets as many.
     started : float, optional
         `time.monotonic` value from which the time limit counts.
 
@@ -88,13 +101,26 @@ def maximise_accurate(
     NotSavedError
         If a file could not be written; its attribute ``result`` is the result.
     """
-    return _Recipe(question, options, cuts, started).result()
+    return _Recipe(question, options, cuts, wider, started).result()
+
+
+def widest(score: Score, n_features: int, n_rows: int) -> int:
+    """Return the most parents with which a search has few enough candidate sets; at least the score's own."""
+    most = score.max_parents
+    while most <= n_features:
+        sets = count_candidates(n_features, replace(score, max_parents=most + 1))
+        if sets > MOST_SETS or sets * n_rows > MOST_WORK:
+            break
+        most += 1
+    return most
 
 
 class _Recipe:
     """One run of the recipe."""
 
-    def __init__(self, question: Question, options: Options, cuts: str | None, started: float | None) -> None:
+    def __init__(
+        self, question: Question, options: Options, cuts: str | None, wider: bool, started: float | None
+    ) -> None:
         for name, value in (("checkpoint", options.checkpoint), ("parameters", options.parameters)):
             if value is not None:
                 raise InputError(
@@ -115,6 +141,8 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints = question.constraints or Constraints()
+        most = widest(question.score, features, rows) if wider else question.score.max_parents
+        self.sources = Sources(self._exact, Room(most))
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
 
     def result(self) -> Result:
@@ -126,23 +154,16 @@ class _Recipe:
             chosen, interrupted = self._choose()
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
-            forest = None
+            preferred = None
             if isinstance(chosen, Chosen) and chosen.setup.structure != "exact":
-                forest = forest_of(fine, chosen) or Structure.naive_bayes(coarse.names)
-                if objection(forest, self.question.score, self.constraints):
-                    forest = None
-            found, failures = self._search(coarse, forest, interrupted)
+                preferred = chosen.interactions(fine, self.budget)
+                if not self._admits(preferred[1]):
+                    preferred = None
+            found, failures = self._search(coarse, preferred and preferred[1], interrupted)
             if found.structure is None:
                 return found
-            result = found if forest is None else self._of_forest(found, coarse, forest)
             stages.enter("fit of the tables on finer cuts")
-            note = ""
-            if result.structure != found.structure:
-                note = (
-                    "held-out rows prefer this structure to the one of the highest score that the search found, "
-                    f"{found.objective:.6f}"
-                )
-            result = self._with_tables(result, chosen, coarse, fine, before, note)
+            result = self._with_tables(found, preferred, chosen, coarse, fine, before)
         if self.options.output is not None:
             try:
                 result.save(self.options.output)
@@ -159,7 +180,7 @@ class _Recipe:
             try:
                 chosen: Chosen | str = choose_model(
                     self.source,
-                    exact=self._exact,
+                    sources=self.sources,
                     budget=part,
                     cuts=self.cuts,
                     random_state=self.options.random_state,
@@ -171,6 +192,15 @@ class _Recipe:
                 chosen = "The memory did not suffice for the folds that choose the tables"
             stopped = part.stop() is Limit.USER
         return chosen, stopped
+
+    def _admits(self, preferred: Structure) -> bool:
+        """Return whether constraints allow a structure, and let features have as many parents as it needs."""
+        most = max(self.question.score.max_parents, *map(len, preferred.parents))
+        score = replace(self.question.score, max_parents=most)
+        if objection(preferred, score, self.constraints):
+            return False
+        self.question = replace(self.question, score=score)
+        return True
 
     def _cuts(self, chosen: Chosen | str) -> str:
         return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
@@ -195,32 +225,32 @@ class _Recipe:
             return None
 
     def _search(
-        self, coarse: Dataset, forest: Structure | None, interrupted: bool
+        self, coarse: Dataset, preferred: Structure | None, interrupted: bool
     ) -> tuple[Result, list[str]]:
         """Return the result of the search on the coarse cuts, and sentences about files that were not written."""
         began = self.budget.began
         limit = time.monotonic() - began + SEARCH_SHARE * max(0.0, self.budget.left())
         if interrupted:
             began, limit = time.monotonic(), INTERRUPTED_SECONDS
-        start = self.options.start or forest
+        start = self.options.start or preferred
         options = replace(self.options, time_limit=limit, start=start)
         try:
             return maximise(replace(self.question, data=coarse), options, started=began), []
         except NotSavedError as error:
             return error.result, [str(error)]
 
-    def _of_forest(self, found: Result, coarse: Dataset, forest: Structure) -> Result:
-        """Return the result with the forest in the place of the search's structure, under the search's bound."""
-        if forest == found.structure:
+    def _of_preferred(self, found: Result, coarse: Dataset, preferred: Structure) -> Result:
+        """Return the result with another structure in the place of the search's, under the search's bound."""
+        if preferred == found.structure:
             return found
-        objective, error = rescored(coarse.merged, forest, found.score, found.constraints)
+        objective, error = rescored(coarse.merged, preferred, found.score, found.constraints)
         proved = found.proves(objective, found.bound, error)
         last = found.trace[-1][0] if found.trace else found.seconds.total
         return replace(
             found,
-            structure=forest,
+            structure=preferred,
             objective=objective,
-            standard_error=standard_error(coarse, forest, found.score),
+            standard_error=standard_error(coarse, preferred, found.score),
             reason=Reason.OPTIMAL if proved else Reason.FEASIBLE,
             limit=None if proved else found.limit,
             trace=((last, objective, found.bound),),
@@ -229,63 +259,79 @@ class _Recipe:
 
     def _with_tables(
         self,
-        result: Result,
+        found: Result,
+        preferred: tuple[list[Block], Structure] | None,
         chosen: Chosen | str,
         coarse: Dataset,
         fine: Dataset,
         before: float,
-        note: str,
     ) -> Result:
-        """Return the result with the classifier that has the chosen tables, or the score's own with the reason.
+        """Return the result with the chosen tables, or the search's with those of its score and the reason.
 
-        `before` are the seconds of the choice; `note` is for the record of the tables.
+        `preferred` are the interactions that folds prefer to those of the search, with a structure; `before` are the
+        seconds of the choice.
         """
         began = time.monotonic()
-        classifier = fit_classifier(coarse, result, self.options)
-        assert classifier is not None
-        assert result.structure is not None
+        result = found if preferred is None else self._of_preferred(found, coarse, preferred[1])
+        structure = result.structure
+        assert structure is not None
         made: tuple[Structure, tuple[Cpt, ...]] | str
         if isinstance(chosen, str):  # why the network keeps the parameters of its score
             made = chosen
-        elif clause := self._objection(result.structure):
+        elif clause := self._objection(structure):
             made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
         else:
-            made = self._fitted(chosen, fine, result.structure)
+            blocks = interactions_of(structure) if preferred is None else preferred[0]
+            made = self._fitted(chosen, fine, blocks, structure)
         if isinstance(made, str):
+            result = found  # without tables, folds have no reason to prefer another
             record = ParameterFit(method=ADDITIVE, note=f"{made}; the generative parameters are kept.")
         else:
             assert isinstance(chosen, Chosen)
-            names = {*coarse.names}
-            arcs = ((made[0].names[j], made[0].names[i]) for j, i in made[0].arcs)
-            known = {(p, c) for c, own in result.structure.to_mapping().items() for p in own}
-            added = tuple(arc for arc in arcs if {*arc} <= names and arc not in known)
-            record = ParameterFit(
-                method=ADDITIVE,
-                fitted=True,
-                kappa=chosen.setup.penalty.kappa,
-                added_arcs=added,
-                additive=chosen.record,
-                note=note,
-            )
+            record = self._record(found, result, chosen, made[0])
+        classifier = fit_classifier(coarse, result, self.options)
+        assert classifier is not None
+        if not isinstance(made, str):
             classifier = replace(classifier, variables=fine.variables, structure=made[0], cpts=made[1])
-        seconds = before + time.monotonic() - began
-        record = replace(record, seconds=seconds)
+        seconds = time.monotonic() - began
+        record = replace(record, seconds=before + seconds)
         provenance = {**classifier.provenance, "parameters": record.to_dict()}
         s = result.seconds
         return replace(
             result,
             classifier=replace(classifier, provenance=provenance),
             parameters=record,
-            seconds=replace(s, total=s.total + time.monotonic() - began, parameters=time.monotonic() - began),
+            seconds=replace(s, total=s.total + seconds, parameters=seconds),
+        )
+
+    def _record(self, found: Result, result: Result, chosen: Chosen, network: Structure) -> ParameterFit:
+        """Return the record of the tables of a network, for the result that has its structure."""
+        assert result.structure is not None
+        names = {*result.structure.names}
+        known = {(p, c) for c, own in result.structure.to_mapping().items() for p in own}
+        arcs = ((network.names[j], network.names[i]) for j, i in network.arcs)
+        note = ""
+        if result.structure != found.structure:
+            note = (
+                "held-out rows prefer this structure to the one of the highest score that the search found, "
+                f"{found.objective:.6f}"
+            )
+        return ParameterFit(
+            method=ADDITIVE,
+            fitted=True,
+            kappa=chosen.setup.penalty.kappa,
+            added_arcs=tuple(arc for arc in arcs if {*arc} <= names and arc not in known),
+            additive=chosen.record,
+            note=note,
         )
 
     def _fitted(
-        self, chosen: Chosen, fine: Dataset, structure: Structure
+        self, chosen: Chosen, fine: Dataset, blocks: Sequence[Block], structure: Structure
     ) -> tuple[Structure, tuple[Cpt, ...]] | str:
         """Return the network with its tables, or why there are none, as a clause."""
         with library_threads(1):
             try:
-                return fitted(chosen, fine, structure, self.budget)
+                return fitted(chosen, fine, blocks, structure, self.budget)
             except OutOfTime:
                 return "The time did not suffice for the fit of the tables"
             except MemoryError:

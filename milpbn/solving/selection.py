@@ -260,7 +260,7 @@ def solve_selected(
                 screen=screen,
                 random_state=how.random_state,
             )
-            return maximise_accurate(asked, how, started=started)
+            return maximise_accurate(asked, how, wider=score is None, started=started)
         # A table was read with the policy that its reader wants.
         given = [MISSING] if recipe is not None and isinstance(data, Table) else []
         values, how = choices.applied(spec, how, given)

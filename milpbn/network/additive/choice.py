@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import nested
 from milpbn.network.additive.fitting import CellRows, row_losses
-from milpbn.network.additive.interactions import forest_structure, residual_forest
+from milpbn.network.additive.interactions import Block, Room, all_pairs, grown, residual_forest
 from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
 from milpbn.network.additive.tables import interactions_of
@@ -37,6 +38,8 @@ HOPELESS = 2.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
 KAPPAS = (0.5, 1.0)
+#: Share of the time left for adding tables to a forest or to all pairs, in a fold or in the end.
+GROWING_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,51 @@ class Setup:
     def with_strengths(self, strengths: Strengths) -> Setup:
         """Return the candidate with other strengths."""
         return replace(self, penalty=replace(self.penalty, strengths=strengths))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where interactions come from.
+
+    Attributes
+    ----------
+    exact : callable or None
+        Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if
+        it is not a candidate.
+    room : Room
+        How large the network of `grown` and `pairs` may be.
+    """
+
+    exact: Callable[[Dataset, Budget], Structure | None] | None = None
+    room: Room = field(default_factory=Room)
+
+    def candidates(self, data: Dataset) -> list[str]:
+        """Return the sources beside the forest, the first candidate, for training data with fine variables."""
+        features = Additive(data).features
+        found = ["none"]
+        if self.room.most_parents > 2 and len(features) > 2:
+            found.append("grown")
+            if self.room.holds(data, features, list(combinations(features, 2))):
+                found.append("pairs")
+        return [*found, "exact"] if self.exact is not None else found
+
+    def interactions(self, data: Dataset, source: str, budget: Budget) -> list[Block]:
+        """Return the interactions that a source finds in training data with fine variables.
+
+        `OutOfTime` if an exact search finds none in time.
+        """
+        if source == "none":
+            return []
+        if source == "exact":
+            found = None if self.exact is None else self.exact(coarse_part(data), budget)
+            if found is None:
+                raise OutOfTime
+            return interactions_of(found)
+        plain = Additive(data)
+        if source == "forest":
+            return residual_forest(plain)
+        first = all_pairs(plain) if source == "pairs" else residual_forest(plain)
+        return grown(data, first, self.room, budget.share(GROWING_SHARE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +131,8 @@ class Folds:
     ----------
     parts : callable
         Returns the parts for cuts; it is asked once for each.
-    exact : callable
-        Returns the exact structure of coarse training data within a budget, or None; None if it is not a candidate.
+    sources : Sources
+        Where the interactions of a fold come from.
     weights : float64 array, shape (M,)
         Weights of the rows.
     repeats : int
@@ -94,13 +142,13 @@ class Folds:
     def __init__(
         self,
         parts: Callable[[str], Sequence[FoldRows]],
-        exact: Callable[[Dataset, Budget], Structure | None] | None,
+        sources: Sources,
         weights: NDArray[np.float64],
         repeats: int,
         budget: Budget,
         report: Callable[[str], None],
     ) -> None:
-        self._read, self.exact, self._budget, self._report = parts, exact, budget, report
+        self._read, self.sources, self._budget, self._report = parts, sources, budget, report
         self.weights, self.repeats = weights, repeats
         self._parts: dict[str, Sequence[FoldRows]] = {}
         self._models: dict[tuple[str, str, int], tuple[Additive, CellRows]] = {}
@@ -154,34 +202,11 @@ class Folds:
         if key not in self._models:
             if self._budget.over():
                 raise OutOfTime
-            structure = structure_of(part.train, candidate, self.exact, self._budget)
-            model = Additive(part.train, [] if structure is None else interactions_of(structure))
+            model = Additive(
+                part.train, self.sources.interactions(part.train, candidate.structure, self._budget)
+            )
             self._models[key] = model, model.held_out(part.held_out)
         return self._models[key]
-
-
-def structure_of(
-    data: Dataset,
-    candidate: Setup,
-    exact: Callable[[Dataset, Budget], Structure | None] | None,
-    budget: Budget,
-) -> Structure | None:
-    """Return the structure of a candidate over the coarse features of data and the class; None without interactions.
-
-    `OutOfTime` if an exact search finds none in time.
-    """
-    if candidate.structure == "none":
-        return None
-    if candidate.structure == "exact":
-        found = None if exact is None else exact(coarse_part(data), budget)
-        if found is None:
-            raise OutOfTime
-        return found
-    plain = Additive(data)
-    pairs = residual_forest(plain, Penalty(kappa=candidate.penalty.kappa))
-    place = {i: k for k, i in enumerate(plain.features)}
-    names = [data.names[i] for i in plain.features]
-    return forest_structure([*names, data.names[-1]], [(place[a], place[b]) for a, b in pairs])
 
 
 def coarse_part(data: Dataset) -> Dataset:
@@ -194,9 +219,8 @@ def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
     penalty = candidate.penalty
     strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
-    grouped = " by term" if penalty.grouped else ""
     cuts = f"{candidate.cuts}, " if candidate.cuts else ""
-    return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}{grouped}"
+    return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}"
 
 
 def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
@@ -210,7 +234,7 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
     try:
         best = _tuned(folds, best)
         tried.append(best)
-        for change in _changes(other_cuts, folds.exact is not None):
+        for change in _changes(other_cuts, folds.sources.candidates(folds.parts(first.cuts)[0].train)):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
@@ -244,16 +268,14 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     return min(same, key=lambda other: _criterion(folds, other))
 
 
-def _changes(other_cuts: Sequence[str], exact: bool) -> Iterator[Callable[[Setup], Setup]]:
+def _changes(other_cuts: Sequence[str], structures: Sequence[str]) -> Iterator[Callable[[Setup], Setup]]:
     """Yield functions that change one thing of the best candidate so far."""
-    for structure in ("none", "exact") if exact else ("none",):
+    for structure in structures:
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
     for kappa in KAPPAS:
         yield lambda one, value=kappa: replace(one, penalty=replace(one.penalty, kappa=value))  # type: ignore[misc]
     for cuts in other_cuts:
         yield lambda one, value=cuts: replace(one, cuts=value)  # type: ignore[misc]
-    # Weights by term change the scale of the strengths, so that they begin anew.
-    yield lambda one: replace(one, penalty=Penalty(kappa=one.penalty.kappa, grouped=True))
 
 
 def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
@@ -314,7 +336,6 @@ def fit_record(
                 structure=one.candidate.structure,
                 **dict(zip(names, penalty.strengths.values, strict=True)),
                 kappa=penalty.kappa,
-                grouped=penalty.grouped,
                 log_loss=folds.mean(one.losses),
                 difference=more,
                 standard_error=error,

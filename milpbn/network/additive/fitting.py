@@ -27,8 +27,6 @@ MEMORY = 6
 TOLERANCE = 1e-3
 #: Relative change of the loss below which the solver stops.
 LEAST_CHANGE = 1e-7
-#: Rounds in which the penalties of the terms are weighted anew, and the constant that keeps them finite.
-ROUNDS, FLOOR = 2, 0.1
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,13 +18,14 @@ from milpbn.network.additive.choice import (
     Folds,
     OutOfTime,
     Setup,
+    Sources,
     choose,
     fit_record,
-    structure_of,
 )
+from milpbn.network.additive.interactions import Block, network_of_blocks
 from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
-from milpbn.network.additive.tables import interactions_of, tables_of
+from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
@@ -38,21 +39,28 @@ MOST_ROWS = 12_000
 #: Numbers of folds and repeats up to so many rows.
 PLANS = ((500, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
 
-Exact = Callable[[Dataset, Budget], "Structure | None"]
-
 
 @dataclass(frozen=True)
 class Chosen:
-    """The chosen setup with its strengths, and the record."""
+    """The chosen setup with its strengths, where interactions come from, and the record."""
 
     setup: Setup
+    sources: Sources
     record: AdditiveFit
+
+    def interactions(self, data: Dataset, budget: Budget) -> tuple[list[Block], Structure]:
+        """Return the interactions that the chosen source finds in all training data, and a structure that holds them.
+
+        The structure is over the coarse features and the class.
+        """
+        blocks = self.sources.interactions(data, self.setup.structure, budget)
+        return blocks, network_of_blocks(data, Additive(data).features, blocks)[0]
 
 
 def choose_model(
     source: Table | Dataset,
     *,
-    exact: Exact | None,
+    sources: Sources,
     budget: Budget,
     cuts: str | None = None,
     random_state: int = 0,
@@ -64,9 +72,8 @@ def choose_model(
     ----------
     source : Table or Dataset
         Training data; a dataset keeps the cuts that it has.
-    exact : callable
-        Returns the exact structure of coarse training data within a budget, or None if it finds none in time. None
-        leaves the exact structure out.
+    sources : Sources
+        Where interactions may come from.
     cuts : str, optional
         How continuous columns are cut; by default what folds choose from `CUTS`.
 
@@ -94,27 +101,27 @@ def choose_model(
             found.append(FoldRows(*_encoded(source, cuts, index[train], index[held_out]), held_out))
         return found
 
-    folds = Folds(parts, exact, weights, repeats, budget, report)
+    folds = Folds(parts, sources, weights, repeats, budget, report)
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
     first, *others = CUTS if several else (cuts or "",)
     best, tried, complete = choose(folds, Setup(first), others)
-    return Chosen(best.candidate, fit_record(folds, best, tried, complete, n_folds))
+    return Chosen(best.candidate, sources, fit_record(folds, best, tried, complete, n_folds))
 
 
 def fitted(
-    chosen: Chosen, data: Dataset, structure: Structure, budget: Budget | None = None
+    chosen: Chosen, data: Dataset, blocks: Sequence[Block], structure: Structure, budget: Budget
 ) -> tuple[Structure, tuple[Cpt, ...]] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
-    The structure is over the coarse features; its interactions have tables of their own. `OutOfTime` if the budget ends
-    before the fit does.
+    The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
+    folds must end before the budget does, else `OutOfTime`; a better one may be cut short.
     """
-    model = Additive(data, interactions_of(structure))
-    weights = model.fit(chosen.setup.penalty, None, budget, TOLERANCE)
-    if budget is not None and budget.over():
+    model, penalty = Additive(data, blocks), chosen.setup.penalty
+    weights = model.fit(penalty, None, budget)
+    if budget.over():
         raise OutOfTime
-    stopping = (lambda: False) if budget is None else budget.over
-    return tables_of(model, weights, chosen.setup.penalty.kappa, structure, stopping=stopping)
+    weights = model.fit(penalty, weights, budget, TOLERANCE)
+    return tables_of(model, weights, penalty.kappa, structure, stopping=budget.over)
 
 
 def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:
@@ -124,11 +131,6 @@ def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]
     table = _cut(source, cuts)
     coarse = table.dataset("train")
     return coarse, with_fine(coarse, table, table.train_indices)
-
-
-def forest_of(data: Dataset, chosen: Chosen) -> Structure | None:
-    """Return the structure of a chosen forest on training data with fine variables; None without interactions."""
-    return structure_of(data, chosen.setup, None, Budget())
 
 
 def training_rows(source: Table | Dataset) -> NDArray[np.int64]:

@@ -15,22 +15,17 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import nested
-from milpbn.network.additive.fitting import FLOOR, ROUNDS, TOLERANCE, CellRows, Objective
+from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """How the terms are penalised, and the share of naive Bayes beside them.
-
-    With `grouped`, the penalty of a term is divided by the size of its weights in two more fits, so that terms that are
-    not needed become empty, as in a group lasso (Yuan and Lin 2006).
-    """
+    """How the terms are penalised, and the share of naive Bayes beside them."""
 
     strengths: Strengths = field(default_factory=Strengths)
     kappa: float = 0.0
-    grouped: bool = False
 
 
 class Additive:
@@ -75,16 +70,8 @@ class Additive:
         tolerance: float = TOLERANCE,
     ) -> NDArray[np.float64]:
         """Return the weights of the cells, shape (d, C')."""
-        terms, objective = self.terms, Objective(self.rows, self.terms.n_cells, penalty.kappa)
-        plain = terms.penalty(penalty.strengths)
-        weights = objective.minimum(plain, start, budget, tolerance)
-        for _ in range(ROUNDS if penalty.grouped else 0):
-            sizes = np.maximum(np.diff(terms.first) - 1, 1) * objective.columns
-            multipliers = np.sqrt(sizes) / (np.sqrt(np.maximum(terms.norms(plain, weights), 0.0)) + FLOOR)
-            weights = objective.minimum(
-                terms.penalty(penalty.strengths, multipliers), weights, budget, tolerance
-            )
-        return weights
+        objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
+        return objective.minimum(self.terms.penalty(penalty.strengths), start, budget, tolerance)
 
 
 class BayesOffset:

@@ -8,8 +8,14 @@ from typing import Annotated, Any
 from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
-#: Where the interactions come from: there are none; the forest of the largest gains on residuals; the exact search.
-STRUCTURES = ("none", "forest", "exact")
+#: Where the interactions come from, and how they are named.
+STRUCTURES = {
+    "none": "no interactions",
+    "forest": "a forest of interactions",
+    "grown": "a forest of interactions and more of two or three features",
+    "pairs": "all pairs and more interactions of three features",
+    "exact": "the exact structure",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +32,6 @@ class AdditiveTrial:
         `milpbn.network.additive.terms.Strengths`.
     kappa : float
         Share of naive Bayes in the log-odds, beside the terms.
-    grouped : bool
-        Whether the penalty of each term was weighted by the size of its weights.
     log_loss : float
         Mean of -log P(c_m | x_m) in nats over the held-out rows.
     difference, standard_error : float
@@ -35,27 +39,20 @@ class AdditiveTrial:
     """
 
     cuts: str
-    structure: Annotated[str, OneOf(STRUCTURES)]
+    structure: Annotated[str, OneOf(tuple(STRUCTURES))]
     main_ridge: NotNegative
     main_smoothness: NotNegative
     pair_ridge: NotNegative
     pair_smoothness: NotNegative
     kappa: NotNegative
-    grouped: bool
     log_loss: NotNegative
     difference: float
     standard_error: NotNegative
 
     def describe(self) -> str:
         """Return the candidate in words."""
-        structure = {
-            "none": "no interactions",
-            "forest": "a forest of interactions",
-            "exact": "the exact structure",
-        }
-        grouped = ", penalties by term" if self.grouped else ""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
-        return f"{cuts}{structure[self.structure]}, kappa {self.kappa:g}{grouped}"
+        return f"{cuts}{STRUCTURES[self.structure]}, kappa {self.kappa:g}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -84,10 +84,13 @@ def tables_of(
         axes = (*network.parents[variable], variable)
         tables[variable] = tables[variable] + aligned(values, (*own, target), axes)
 
-    owners = {tuple(sorted({*own, i} - {target})): i for i, own in enumerate(network.parents[:-1])}
+    families = [{i, *own} for i, own in enumerate(network.parents)]
     for number, block in enumerate(model.terms.blocks):
         own = by_class(weights[model.terms.slice(number)])
-        variable = target if not block else block[0] if len(block) == 1 else owners[block]
+        if len(block) < 2:
+            variable = block[0] if block else target
+        else:
+            variable = next(i for i, own in enumerate(families) if own.issuperset(block))
         add(variable, own.reshape(*model.terms.shape(block), -1), block)
     for i in model.features:
         add(i, kappa * model.bayes.table(i), (i,))

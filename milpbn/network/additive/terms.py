@@ -110,20 +110,11 @@ class AdditiveTerms:
         rows, columns = places.nonzero()
         return places, [np.asarray(part[rows, columns]).ravel() for part in parts]
 
-    def penalty(
-        self, strengths: Strengths, multipliers: NDArray[np.float64] | None = None
-    ) -> sparse.csr_array:
-        """Return P over all cells, shape (d, d); `multipliers` are factors on the terms' parts, shape (T,)."""
+    def penalty(self, strengths: Strengths) -> sparse.csr_array:
+        """Return P over all cells, shape (d, d)."""
         places, parts = self._parts
         data = sum((s * part for s, part in zip(strengths.values, parts, strict=True)), np.zeros(places.nnz))
-        if multipliers is not None:
-            data = data * np.repeat(np.repeat(multipliers, np.diff(self.first)), np.diff(places.indptr))
         return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
-
-    def norms(self, penalty: sparse.csr_array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return w' P w of each term, shape (T,), summed over the columns of the weights, shape (d, C')."""
-        cells = (weights * (penalty @ weights)).sum(axis=1)
-        return np.add.reduceat(cells, self.first[:-1])
 
 
 def _roughness(variables: Sequence[Variable]) -> sparse.csr_array:
