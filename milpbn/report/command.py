@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Collection
 from typing import Any
 
 from milpbn.claims.reasons import BoundSource
@@ -39,7 +40,8 @@ def repeat_commands(result: Result, request: DataRequest | None = None) -> list[
     found = request or result.request or DataRequest(result.data.name)
     source = f"./{found.source}" if found.source.startswith("-") else found.source
     table = [source, *found.words]
-    line = ["milpbn", "solve", *table, *_score_words(result.score), *_constraint_words(result.constraints)]
+    score = _score_words(result.score, omitted=("name", "p", *_chosen(result)))
+    line = ["milpbn", "solve", *table, *score, *_constraint_words(result.constraints)]
     line += [*_search_words(result), "--output", "result.json"]
     lines = [line]
     if _has_certificate(result):
@@ -58,12 +60,18 @@ def _has_certificate(result: Result) -> bool:
     return result.bound_source is BoundSource.CERTIFIED
 
 
-def _score_words(score: Score) -> list[str]:
-    """Return the score's name, and those of its options that are not the default."""
+def _chosen(result: Result) -> list[str]:
+    """Return the options of the score that a recipe may have changed."""
+    fit = result.parameters
+    return ["max_parents"] if fit is not None and fit.additive is not None and fit.additive.wider else []
+
+
+def _score_words(score: Score, omitted: Collection[str]) -> list[str]:
+    """Return the score's name, and those of its options that are not the default; p is written as gamma."""
     plain, words = Score(name=score.name), ["--score", score.name]
     for item in declared(score):
         value = getattr(score, item.name)
-        if item.name in ("name", "p") or value == getattr(plain, item.name):  # p is written as gamma
+        if item.name in omitted or value == getattr(plain, item.name):
             continue
         if isinstance(value, bool):
             words.append(spelling(item) if value else f"--no-{spelling(item)[2:]}")

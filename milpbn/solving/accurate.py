@@ -107,7 +107,7 @@ def maximise_accurate(
 def widest(score: Score, n_features: int, n_rows: int) -> int:
     """Return the most parents with which a search has few enough candidate sets; at least the score's own."""
     most = score.max_parents
-    while most <= n_features:
+    while most < n_features:
         sets = count_candidates(n_features, replace(score, max_parents=most + 1))
         if sets > MOST_SETS or sets * n_rows > MOST_WORK:
             break
@@ -140,7 +140,7 @@ class _Recipe:
             seconds = SMALL_SECONDS if rows < SMALL_ROWS and features < SMALL_FEATURES else SECONDS
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
-        self.constraints = question.constraints or Constraints()
+        self.constraints, self.wider = question.constraints or Constraints(), wider
         most = widest(question.score, features, rows) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
@@ -321,7 +321,7 @@ class _Recipe:
             fitted=True,
             kappa=chosen.setup.penalty.kappa,
             added_arcs=tuple(arc for arc in arcs if {*arc} <= names and arc not in known),
-            additive=chosen.record,
+            additive=replace(chosen.record, wider=self.wider),
             note=note,
         )
 

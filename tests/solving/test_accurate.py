@@ -150,13 +150,13 @@ def test_options_of_grids_are_refused(options: dict[str, Any], message: str) -> 
 def test_a_record_that_contradicts_itself_is_refused() -> None:
     trial = choice.AdditiveTrial(
         cuts="mdl", structure="none", main_ridge=1.0, main_smoothness=1.0, pair_ridge=1.0, pair_smoothness=1.0,
-        kappa=0.5, grouped=True, log_loss=0.3, difference=0.0, standard_error=0.0,
+        kappa=0.5, log_loss=0.3, difference=0.0, standard_error=0.0,
     )  # fmt: skip
     fit = AdditiveFit(trials=(trial,), chosen=1, rows=9, folds=2, repeats=1, complete=True)
     with pytest.raises(InputError, match="no trial with the number"):
         AdditiveFit.read(Fields(fit.to_dict(), "It"))
     said = replace(fit, chosen=0).describe()
-    assert said[0] == "cuts mdl, no interactions, kappa 0.5, penalties by term; log-loss 0.3000 in 2 folds"
+    assert said[0] == "cuts mdl, no interactions, kappa 0.5; log-loss 0.3000 in 2 folds"
     record = ParameterFit(method="additive", fitted=True, kappa=0.5)
     with pytest.raises(InputError, match="without how they were chosen"):
         ParameterFit.read(Fields(record.to_dict(), "It"))

@@ -69,6 +69,8 @@ class AdditiveFit:
         Training rows that were held out in the folds; fewer than all in a large table.
     complete : bool
         Whether all candidates were compared before the time was over.
+    wider : bool
+        Whether features could get more parents than the score allowed at first.
     """
 
     trials: tuple[AdditiveTrial, ...]
@@ -77,6 +79,7 @@ class AdditiveFit:
     folds: Count
     repeats: Count
     complete: bool
+    wider: bool = False
 
     @property
     def choice(self) -> AdditiveTrial:

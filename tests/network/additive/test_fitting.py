@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,13 +15,15 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
-from milpbn.network.additive.interactions import forest_structure, residual_forest
+from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
 from milpbn.network.additive.model import Additive, BayesOffset, Penalty
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
+from milpbn.network.parameters.normalised import completed
 from milpbn.network.structure import Structure
+from milpbn.util.budget import Budget
 
 TIGHT = 1e-9
 
@@ -50,8 +55,7 @@ def test_the_gradient_is_that_of_finite_differences(classes: int) -> None:
     model = Additive(data, [(0, 1), (1, 3)])
     terms, objective = model.terms, Objective(model.rows, model.terms.n_cells, 0.7)
     rng = np.random.default_rng(1)
-    multipliers = rng.uniform(0.5, 2, len(terms.blocks))
-    penalty = terms.penalty(Strengths(0.3, 0.7, 2.0, 1.5), multipliers)
+    penalty = terms.penalty(Strengths(0.3, 0.7, 2.0, 1.5))
     weights = rng.normal(size=(terms.n_cells, 1 if classes == 2 else classes))
     gradient = objective.evaluate(weights, penalty)[1]
     for cell in rng.integers(0, terms.n_cells, 12):
@@ -98,9 +102,8 @@ def test_the_penalty_is_the_formula() -> None:
     expected.append(1.6 * (one**2).sum() + 3.2 * (np.diff(one, axis=0) ** 2).sum())
     steps = (np.diff(both, axis=0) ** 2).sum() + (np.diff(both[:, :3], axis=1) ** 2).sum()
     expected.append(1.6 * (both**2).sum() + 3.2 * steps)
-    np.testing.assert_allclose(terms.norms(terms.penalty(strengths), w), expected)
-    factors = np.arange(6.0)
-    np.testing.assert_allclose(terms.norms(terms.penalty(strengths, factors), w), factors * expected)
+    products = (w * (terms.penalty(strengths) @ w))[:, 0]
+    np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
 
 
 def test_naive_bayes_leaves_each_training_row_out() -> None:
@@ -115,25 +118,79 @@ def test_naive_bayes_leaves_each_training_row_out() -> None:
 
 def test_the_forest_has_the_pair_that_matters_together_only() -> None:
     data = data_of(table_of(4, 2, n=600))[1]
-    assert (0, 1) in residual_forest(Additive(data), Penalty())
-    names = ("a", "b", "c", "d", "kind")
-    structure = forest_structure(names, [(1, 2), (0, 2)])
-    assert structure.parents == ((4,), (2, 4), (0, 4), (4,), ())
-    assert interactions_of(structure) == [(1, 2), (0, 2)]
+    assert (0, 1) in residual_forest(Additive(data))
+
+
+def parity(seed: int, n: int = 400) -> Dataset:
+    """Six features of two states, of which the first three have the class as their parity in nine rows of ten."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(0, 2, (n, 7))
+    codes[:, 6] = codes[:, :3].sum(axis=1) % 2 ^ (rng.random(n) < 0.1)
+    variables = [Variable(name, ("0", "1")) for name in "abcdefy"]
+    return Dataset("parity", tuple(variables), codes.astype(np.int32), np.ones(n))
+
+
+def test_a_triple_is_found_that_no_pair_shows_and_nothing_by_chance() -> None:
+    room = Room(most_parents=3)
+    for seed in range(5):
+        data = parity(seed)
+        found = grown(data, [], room, Budget())
+        assert found[0] == (0, 1, 2)
+        assert len(found) < 3
+        shuffled = np.random.default_rng(seed).permutation(data.y)[:, None]
+        alone = replace(data, codes=np.hstack([data.X, shuffled]).astype(np.int32))
+        assert len(grown(alone, [(0, 5)], room, Budget())) < 3
+
+
+def test_gains_without_an_interaction_are_those_of_chi_square() -> None:
+    """Of eight cells the main effects fit four margins: half of the mean that is subtracted, and of the variance."""
+    found = []
+    for seed in range(60):
+        data = parity(seed)
+        model = Additive(data)
+        gain, deviation = Residuals(model, model.fit(Penalty())).gain((3, 4, 5))
+        found.append(gain / deviation)
+    assert np.mean(found) == pytest.approx(-1.0, abs=0.3)
+    assert np.std(found) == pytest.approx(np.sqrt(0.5), abs=0.25)
+
+
+def test_a_network_of_tables_has_a_family_for_each_and_needs_no_arcs() -> None:
+    data = parity(0)
+    rng = np.random.default_rng(1)
+    for size in (0, 3, 6, 15):
+        pairs = list(combinations(range(6), 2))
+        blocks = [pairs[k] for k in rng.permutation(15)[:size]] + [(0, 2, 5)] * (size > 3)
+        structure, numbers = network_of_blocks(data, range(6), blocks)
+        families = [{i, *own} for i, own in enumerate(structure.parents)]
+        assert all(any(own >= {*block} for own in families) for block in blocks)
+        assert all(6 in own for own in structure.parents[:-1])
+        assert completed(structure, data.n_states) == (structure, [], None)
+        assert numbers == sum(2 ** len(own) for own in families[:-1])
+        widest = max(map(len, structure.parents))
+        assert Room(widest, numbers).holds(data, range(6), blocks)
+        assert not Room(widest - 1).holds(data, range(6), blocks)
+        assert not Room(widest, numbers - 1).holds(data, range(6), blocks)
+    assert grown(data, pairs, Room(3), Budget())[:3] == [(0, 1), (0, 2), (0, 3)]
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("kappa", [0.0, 0.5])
-@pytest.mark.parametrize("triple", [False, True])
+@pytest.mark.parametrize("triple", [False, True, None])
 def test_the_tables_have_the_posteriors_of_the_model(
-    classes: int, missing: float, kappa: float, triple: bool
+    classes: int, missing: float, kappa: float, triple: bool | None
 ) -> None:
+    """Also of all pairs of coarse features and a triple, in a network whose families have up to four of them."""
     table = table_of(5, classes, missing=missing)
     coarse, data = data_of(table)
     parents = ((4,), (0, 4), (0, 1, 4) if triple else (0, 4), (1, 2, 4) if triple else (4,), ())
     structure = Structure(coarse.names, parents)
-    model = Additive(data, interactions_of(structure))
+    blocks = interactions_of(structure)
+    if triple is None:
+        blocks = [*combinations(range(4), 2), (0, 2, 3)]
+        structure = network_of_blocks(data, range(4), blocks)[0]
+        assert structure.names == coarse.names
+    model = Additive(data, blocks)
     weights = model.fit(Penalty(Strengths(0.1, 0.1, 0.1, 0.1), kappa))
     found = tables_of(model, weights, kappa, structure)
     assert not isinstance(found, str)
@@ -156,17 +213,6 @@ def test_missing_features_are_summed_over_a_distribution_near_the_datas() -> Non
     share = np.bincount(data.y, data.weights) / data.weights.sum()
     joint = np.exp(classifier.predict_log_joint(type(data)("x", data.variables, nothing, np.ones(1))))
     np.testing.assert_allclose(joint[0], share, atol=0.03)
-
-
-def test_weights_of_terms_that_are_not_needed_shrink_in_groups() -> None:
-    data = data_of(table_of(7, 2, n=500))[1]
-    model = Additive(data, [(0, 1), (1, 2)])
-    sizes = []
-    for grouped in (False, True):
-        weights = model.fit(Penalty(grouped=grouped))
-        norms = model.terms.norms(csr_array(np.eye(model.terms.n_cells)), weights)
-        sizes.append(norms[-1] / norms[-2])
-    assert sizes[1] < 0.5 * sizes[0]
 
 
 def test_values_without_a_state_add_nothing() -> None:

@@ -96,7 +96,8 @@ def check_networks(
 def check_fine(shares: Callable[[Classifier, pd.DataFrame], np.ndarray]) -> None:
     """Check probabilities of classifiers with two variables per column, and an average of two of them."""
     for seed in range(4):
-        one, other = (fine_classifier(k, missing=seed == 3) for k in (seed, seed + 20))
+        options = {"missing": seed == 3, "most_parents": 1 + seed % 3}
+        one, other = (fine_classifier(k, **options) for k in (seed, seed + 20))
         for classifier in (one, AveragedClassifier((one, other))):
             frame = raw_rows(one, 60, seed, missing=0.2 * (seed > 0))
             frame.loc[3:5, "colour"] = "new"
