@@ -15,12 +15,17 @@ from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.additive import choice, learning
+from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
+from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import load_classifier, save_classifier
 from milpbn.network.parameters.record import FINER_TABLES, ParameterFit, recorded
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.rescore import rescore
+from milpbn.report.command import repeat_commands
+from milpbn.solving import accurate
 from milpbn.solving.selection import solve_selected
+from milpbn.util.budget import Budget, Limit
 from milpbn.util.jsonable import Fields
 
 
@@ -77,6 +82,88 @@ def test_it_finds_curves_and_interactions_and_says_what_it_claims(tmp_path: Path
     assert again.to_dict() == result.to_dict()
     assert recorded(load_classifier(tmp_path / "c.json").provenance) == record
     assert ParameterFit.read(Fields(record.to_dict(), "x")) == record
+
+
+def rule_of(n: int, seed: int) -> pd.DataFrame:
+    """The class is a rule of three columns, none of which says anything alone or with one other, with 5 % of noise."""
+    rng = np.random.default_rng(seed)
+    a, b, c = (rng.choice(["n", "y"], n) for _ in range(3))
+    size = rng.normal(size=n)
+    odd = ((a == "y") ^ (b == "y") ^ (c == "y")) ^ (rng.random(n) < 0.05)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "size": size, "kind": np.where(odd, "odd", "even")})
+
+
+def test_a_rule_of_three_columns_gets_a_table_over_them_and_a_score_that_admits_it() -> None:
+    train, test = rule_of(300, 0), rule_of(300, 1)
+    result = run(train, time_limit=20)
+    record = result.parameters
+    assert record is not None
+    assert record.additive is not None
+    assert record.additive.choice.structure in ("grown", "pairs")
+    assert result.structure is not None
+    families = [{c, *own} for c, own in result.structure.to_mapping().items()]
+    assert any(own >= {"a", "b", "c", "kind"} for own in families)
+    assert result.score.max_parents == max(map(len, families)) - 1 > 2
+    coarse = (
+        milpbn.read_table(train, missing="state", discretise=result.data.discretisation).in_units().dataset()
+    )
+    assert result.objective == pytest.approx(rescore(coarse, result.structure, result.score))
+    assert result.bound is not None
+    assert result.bound >= result.objective
+    assert np.mean(result.classifier.predict(test) == test["kind"]) > 0.9
+    # The report's command leaves the number of parents to the recipe; a number that is given is kept.
+    assert "--max-parents" not in repeat_commands(result)[0]
+    kept = run(train, score=replace(result.score, max_parents=2), time_limit=20)
+    assert kept.score.max_parents == 2
+    assert max(map(len, kept.classifier.structure.parents)) == 2
+    assert kept.parameters is not None
+    assert kept.parameters.additive is not None
+    assert {trial.structure for trial in kept.parameters.additive.trials} == {"none", "forest", "exact"}
+
+
+def test_constraints_against_a_wide_network_are_kept() -> None:
+    result = run(rule_of(200, 0), time_limit=20, constraints=Constraints(max_children={"*": 1}))
+    children = [sum(j in own for own in result.classifier.structure.parents[:3]) for j in range(3)]
+    assert max(children) <= 1
+
+
+def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def late(*_: Any) -> Any:
+        raise choice.OutOfTime
+
+    monkeypatch.setattr(accurate, "fitted", late)
+    result = run(rule_of(200, 0), time_limit=20)
+    assert result.parameters is not None
+    assert result.parameters.note.startswith(
+        "The time did not suffice for the fit of the tables; the generative"
+    )
+    assert result.classifier.structure == result.structure
+    assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
+
+
+def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    data = learning.training_data(table, "quantile:4")[1]
+    record = AdditiveFit(trials=(), chosen=0, rows=1, folds=2, repeats=1, complete=True)
+    chosen = learning.Chosen(choice.Setup("quantile:4"), choice.Sources(), record)
+    blocks, structure = chosen.interactions(data, Budget())
+    plain = Additive.fit
+
+    def fit(self: Additive, penalty: Any, start: Any, budget: Budget, *accuracy: float) -> Any:
+        if start is not None:  # the second, more accurate fit
+            budget.end(Limit.TIME)
+        return plain(self, penalty, start, budget, *accuracy)
+
+    shares = []
+    for _ in range(2):
+        found = learning.fitted(chosen, data, blocks, structure, Budget())
+        assert not isinstance(found, str)
+        shares.append(Classifier(data.variables, *found).predict_proba(data))
+        monkeypatch.setattr(Additive, "fit", fit)
+    np.testing.assert_allclose(*shares, atol=0.02)
+    assert np.abs(shares[0] - shares[1]).max() > 1e-6
 
 
 def test_two_runs_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,9 +5,10 @@ step with a ridge on the table over some features gains, per cell and class, wit
 
 .. math:: \tfrac{1}{2} \, \frac{G^2 - \phi H}{H + \lambda}, \qquad \phi = \frac{\sum r^2}{\sum h}
 
-The second term is the expected gain of a cell without an interaction, or more, as fitted terms leave less. The residuals of training rows are smaller than
-those of other rows, and the dispersion phi says by how much. Without an interaction the sum over the cells has the
-standard deviation :math:`\sqrt{\tfrac{1}{2} \sum (\phi H / (H + \lambda))^2}`, and the largest of n such sums is about
+The second term is the expected gain of a cell without an interaction, or more, as fitted terms leave less. The
+residuals of training rows are smaller than those of other rows, and the dispersion phi says by how much. Without an
+interaction the sum over the cells has the standard deviation
+:math:`\sqrt{\tfrac{1}{2} \sum (\phi H / (H + \lambda))^2}`, and the largest of n such sums is about
 :math:`\sqrt{2 \log n}` of them: a table beyond the forest must gain more.
 """
 

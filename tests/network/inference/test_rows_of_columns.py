@@ -27,7 +27,7 @@ def joint(classifier: Classifier) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_missing_columns_are_summed_over_in_both_variables(seed):
-    classifier = fine_classifier(seed, n_columns=3, fine=6, missing=seed == 2)
+    classifier = fine_classifier(seed, n_columns=3, fine=6, missing=seed == 2, most_parents=1 + seed)
     frame = raw_rows(classifier, 60, seed, missing=0.4)
     whole, codes = joint(classifier), codes_of(classifier, frame)
     found = classifier.predict_proba(frame)
