@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,7 +95,11 @@ class AdditiveTerms:
         smooth: list[list[sparse.csr_array]] = [[], []]
         for number, block in enumerate(self.blocks):
             shape = self.shape(block)
-            rough = _roughness([self._variables[i] for i in block])
+            # The state of missing values has no neighbours.
+            own = (self._variables[i] for i in block)
+            rough = _roughness(
+                shape, tuple(0 if v.cuts is None else v.n_states - v.missing_state for v in own)
+            )
             kind, factor, scale = int(len(block) > 1), 1.0, 1.0
             if len(block) == 1 and self._variables[block[0]].cuts is not None:
                 factor, scale = CURVE_RIDGE, shape[0] / CURVE_INTERVALS
@@ -117,16 +121,17 @@ class AdditiveTerms:
         return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
 
 
-def _roughness(variables: Sequence[Variable]) -> sparse.csr_array:
-    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states."""
-    sizes = [v.n_states for v in variables]
+@lru_cache(maxsize=1024)
+def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr_array:
+    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states.
+
+    Of the states of each variable the first ones are intervals; none if it is not continuous.
+    """
     total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
-    for axis, variable in enumerate(variables):
-        n = variable.n_states
-        intervals = n - variable.missing_state  # the state of missing values has no neighbours
-        if variable.cuts is None or intervals < 2:
+    for axis, (n, ordered) in enumerate(zip(sizes, intervals, strict=True)):
+        if ordered < 2:
             continue
-        steps = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(intervals - 1, n))
+        steps = sparse.diags_array([-1.0, 1.0], offsets=[0, 1], shape=(ordered - 1, n))
         before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
         one = sparse.kron(sparse.eye_array(before), steps.T @ steps)
         total = total + sparse.kron(one, sparse.eye_array(after))
