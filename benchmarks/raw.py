@@ -29,6 +29,7 @@ from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.page import head, read_remarks
 from milpbn.experiments.runner import missing
 from milpbn.experiments.statistics import LEVELS, outperforms
+from milpbn.network.additive.record import STRUCTURES
 from milpbn.plotting.canvas import save
 
 #: The figures of a cell, and how they are written.
@@ -73,6 +74,12 @@ BESIDE = """Means over the data sets that both have: accuracy and expected calib
 log-loss in nats; by how much our log-loss is lower. Won and lost: on how many data sets one is better than the other at
 the 68 % level, by the tests of results/p12 (paired t-test over the splits, which share rows, so that it is optimistic;
 with one split, a binomial test of accuracy and none of log-loss)."""
+#: Difference of log-losses in nats below which two are called equal.
+SAME = 0.001
+SOURCES = f"""Log-loss of held-out training rows, each source with penalties of its own, minus that of the
+forest of pairs: the mean over the cells that compared both and its standard error, and in how many it is lower or
+higher by more than {SAME:g}. Test rows have no part in it. The exact structure is that of a search in each fold: what the
+search is worth to the same kind of tables."""
 MEANS = "AUC is that of two classes; seconds are those of the processor for choice and fit together."
 
 
@@ -201,6 +208,7 @@ def page(study: RawStudy, store: KeptCells, folder: Path) -> list[str]:
         return sections
     for ours in recipes:
         sections += beside(cells, ours)
+    sections += sources(study, store)
     done = [
         data for data, rows in cells.groupby(level="data") if rows.index.unique("method").size == len(names)
     ]
@@ -217,6 +225,35 @@ def page(study: RawStudy, store: KeptCells, folder: Path) -> list[str]:
         rows = cells[figure].groupby(level=["data", "method"], sort=False).mean().unstack()[names]
         sections.append(table_of(f"## {figure.capitalize()} by data set", rows, FORMATS[figure]))
     return sections
+
+
+def sources(study: RawStudy, store: KeptCells) -> list[str]:
+    """Return the table of where the interactions of `accurate` came from, by held-out training rows."""
+    differences: dict[str, list[float]] = {name: [] for name in STRUCTURES}
+    chosen: Counter[str] = Counter()
+    for task in study.tasks():
+        kept = store.read(task.cell) if task.cell.method == "accurate" else None
+        if kept is None or kept.failure is not None:
+            continue
+        found = kept.found["choice"]["parameters"].get("additive")
+        if found is None:
+            continue
+        chosen[found["trials"][found["chosen"]]["structure"]] += 1
+        first = {trial["structure"]: trial["log_loss"] for trial in reversed(found["trials"])}
+        for name, value in first.items():
+            differences[name].append(value - first["forest"])
+    if not chosen:
+        return []
+    lines = ["## Where the interactions of accurate come from", "", SOURCES, ""]
+    lines += head("interactions", "cells", "chosen", "log-loss - forest's", "lower", "higher")
+    for name, values in differences.items():
+        if values:
+            error = np.std(values) / np.sqrt(len(values))
+            counts = [np.sum(np.array(values) < -SAME), np.sum(np.array(values) > SAME)]
+            mean = f"{np.mean(values):+.4f} ± {error:.4f}"
+            cells = [STRUCTURES[name], len(values), chosen[name], mean, *counts]
+            lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return ["\n".join(lines)]
 
 
 def _missing(study: RawStudy, store: KeptCells) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -129,3 +130,24 @@ def test_a_pair_of_methods_is_compared_on_the_splits_of_both() -> None:
     assert raw.wins(one, two, "log-loss") == (1, 0)  # one split of the second has no test
     (table,) = raw.beside(frame, "readable")
     assert "| ebm | 2 | 68.33 | 80.00 | 0.367 | 0.450 | 18.5% | 1.00 | 1.00 | 1 | 1 | 1 | 0 |" in table
+
+
+def test_sources_of_interactions_are_compared_with_the_forest_of_the_same_cell() -> None:
+    def kept(chosen: int, **losses: float) -> SimpleNamespace:
+        trials = [{"structure": name, "log_loss": value} for name, value in losses.items()]
+        trials.append({"structure": "forest", "log_loss": 0.0})  # with another kappa
+        found = {"choice": {"parameters": {"additive": {"trials": trials, "chosen": chosen}}}}
+        return SimpleNamespace(failure=None, found=found)
+
+    cells = {"a": kept(1, forest=0.5, grown=0.3), "b": kept(0, forest=0.2, grown=0.2, exact=0.4)}
+    cells["c"] = SimpleNamespace(failure="late")
+    methods = dict.fromkeys(["a", "b", "c"], "accurate") | {"d": "ebm"}
+    tasks = [SimpleNamespace(cell=SimpleNamespace(name=n, method=m)) for n, m in methods.items()]
+    store = SimpleNamespace(read=lambda cell: cells[cell.name])
+    lines = raw.sources(SimpleNamespace(tasks=lambda: tasks), store)[0].splitlines()[-3:]
+    assert [line.split(" | ")[1:] for line in lines] == [
+        ["2", "1", "+0.0000 ± 0.0000", "0", "0 |"],
+        ["2", "1", "-0.1000 ± 0.0707", "1", "0 |"],
+        ["1", "0", "+0.2000 ± 0.0000", "0", "1 |"],
+    ]
+    assert raw.sources(SimpleNamespace(tasks=lambda: tasks[2:]), store) == []
