@@ -78,8 +78,8 @@ with one split, a binomial test of accuracy and none of log-loss)."""
 SAME = 0.001
 SOURCES = f"""Log-loss of held-out training rows, each source with penalties of its own, minus that of the
 forest of pairs: the mean over the cells that compared both and its standard error, and in how many it is lower or
-higher by more than {SAME:g}. Test rows have no part in it. The exact structure is that of a search in each fold: what the
-search is worth to the same kind of tables."""
+higher by more than {SAME:g}. Test rows have no part in it. The exact structure is that of a search in each fold:
+what the search is worth to the same kind of tables."""
 MEANS = "AUC is that of two classes; seconds are those of the processor for choice and fit together."
 
 

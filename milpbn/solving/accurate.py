@@ -50,10 +50,11 @@ from milpbn.util.threads import library_threads
 #: Seconds of everything without a time limit, and those below `SMALL_ROWS` rows of fewer than `SMALL_FEATURES`.
 SECONDS, SMALL_SECONDS = 600.0, 120.0
 SMALL_ROWS, SMALL_FEATURES = 2000, 30
-#: Share of the time for the choice, and of the rest for the search; what is left is for the fit to all rows.
-CHOICE_SHARE, SEARCH_SHARE = 0.6, 0.5
-#: Seconds of an exact search in a fold, at most, and as a share of what the choice has left.
-FOLD_SECONDS, FOLD_SHARE = 6.0, 0.05
+#: Shares of the time left: of all for the choice, then for finding the interactions again in all rows, then for the
+#: search; what is left is for the fit to all rows.
+CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
+#: Seconds of an exact search in a fold, at most.
+FOLD_SECONDS = 6.0
 #: Candidate parent sets at most, and times rows, of a search over structures as wide as the tables may need.
 MOST_SETS, MOST_WORK = 100_000, 1e8
 #: Seconds of the search if the user has stopped the choice.
@@ -156,7 +157,7 @@ class _Recipe:
             coarse, fine = training_data(self.source, self._cuts(chosen))
             preferred = None
             if isinstance(chosen, Chosen) and chosen.setup.structure != "exact":
-                preferred = chosen.interactions(fine, self.budget)
+                preferred = chosen.interactions(fine, self.budget.share(SOURCE_SHARE))
                 if not self._admits(preferred[1]):
                     preferred = None
             found, failures = self._search(coarse, preferred and preferred[1], interrupted)
@@ -207,7 +208,7 @@ class _Recipe:
 
     def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
         """Return the best structure that a short search finds on the training rows of a fold."""
-        seconds = min(FOLD_SECONDS, FOLD_SHARE * budget.left())
+        seconds = min(FOLD_SECONDS, budget.left())
         quiet = replace(
             self.options,
             time_limit=seconds,

@@ -38,8 +38,8 @@ HOPELESS = 2.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
 KAPPAS = (0.5, 1.0)
-#: Share of the time left for adding tables to a forest or to all pairs, in a fold or in the end.
-GROWING_SHARE = 0.05
+#: Share of the time left for finding the interactions of a fold.
+SOURCE_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Sources:
         if source == "forest":
             return residual_forest(plain)
         first = all_pairs(plain) if source == "pairs" else residual_forest(plain)
-        return grown(data, first, self.room, budget.share(GROWING_SHARE))
+        return grown(data, first, self.room, budget)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,9 +202,9 @@ class Folds:
         if key not in self._models:
             if self._budget.over():
                 raise OutOfTime
-            model = Additive(
-                part.train, self.sources.interactions(part.train, candidate.structure, self._budget)
-            )
+            budget = self._budget.share(SOURCE_SHARE)
+            blocks = self.sources.interactions(part.train, candidate.structure, budget)
+            model = Additive(part.train, blocks)
             self._models[key] = model, model.held_out(part.held_out)
         return self._models[key]
 
