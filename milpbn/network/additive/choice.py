@@ -72,14 +72,14 @@ class Sources:
     room: Room = field(default_factory=Room)
 
     def candidates(self, data: Dataset) -> list[str]:
-        """Return the sources beside the forest, the first candidate, for training data with fine variables."""
+        """Return the quick sources beside the forest, the first candidate, for training data with fine variables."""
         features = Additive(data).features
         found = ["none"]
         if self.room.most_parents > 2 and len(features) > 2:
             found.append("grown")
             if self.room.holds(data, features, list(combinations(features, 2))):
                 found.append("pairs")
-        return [*found, "exact"] if self.exact is not None else found
+        return found
 
     def interactions(self, data: Dataset, source: str, budget: Budget) -> list[Block]:
         """Return the interactions that a source finds in training data with fine variables.
@@ -234,7 +234,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
     try:
         best = _tuned(folds, best)
         tried.append(best)
-        for change in _changes(other_cuts, folds.sources.candidates(folds.parts(first.cuts)[0].train)):
+        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
+        for change in _changes(other_cuts, structures, folds.sources.exact is not None):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
@@ -268,14 +269,18 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     return min(same, key=lambda other: _criterion(folds, other))
 
 
-def _changes(other_cuts: Sequence[str], structures: Sequence[str]) -> Iterator[Callable[[Setup], Setup]]:
-    """Yield functions that change one thing of the best candidate so far."""
+def _changes(
+    other_cuts: Sequence[str], structures: Sequence[str], exact: bool
+) -> Iterator[Callable[[Setup], Setup]]:
+    """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
     for structure in structures:
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
     for kappa in KAPPAS:
         yield lambda one, value=kappa: replace(one, penalty=replace(one.penalty, kappa=value))  # type: ignore[misc]
     for cuts in other_cuts:
         yield lambda one, value=cuts: replace(one, cuts=value)  # type: ignore[misc]
+    if exact:
+        yield lambda one: replace(one, structure="exact")
 
 
 def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
