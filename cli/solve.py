@@ -42,9 +42,9 @@ select_options = option_group(
         "--recipe",
         word("name", "accurate", "readable"),
         "accurate: accurate classes and calibrated probabilities, by curves of continuous columns on fine cuts and "
-        "tables of pairs and triples. readable: one network on coarse cuts, by the recommended grid for --select. At most 10 minutes "
-        "without --time-limit, accurate 2 on small tables. Options that you give are not chosen, also at their "
-        "default values.",
+        "tables of pairs and triples. readable: one network on coarse cuts, by the recommended grid for --select. At "
+        "most 10 minutes without --time-limit, accurate 2 on small tables. Options that you give are not chosen, also "
+        "at their default values.",
     ),
     option(
         "--select grid",

@@ -55,6 +55,12 @@ def with_fine(coarse: Dataset, table: Table, rows: NDArray[np.int64], bins: int 
     )
 
 
+def coarse_features(data: Dataset) -> tuple[int, ...]:
+    """Return the positions of the features that are not fine variables."""
+    fine = nested(data)
+    return tuple(i for i in range(data.n_features) if i not in fine)
+
+
 def nested(data: Dataset) -> dict[int, tuple[int, NDArray[np.int64]]]:
     """Return each fine variable's coarse one, and the coarse state of each fine state, by the fine one's position.
 

@@ -55,7 +55,7 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 #: Seconds of an exact search in a fold, at most.
 FOLD_SECONDS = 6.0
-#: Candidate parent sets at most, and times rows, of a search over structures as wide as the tables may need.
+#: Candidate parent sets, and these times rows, with which the search bounds structures of more parents, at most.
 MOST_SETS, MOST_WORK = 100_000, 1e8
 #: Seconds of the search if the user has stopped the choice.
 INTERRUPTED_SECONDS = 0.5
@@ -144,6 +144,7 @@ class _Recipe:
         self.constraints, self.wider = question.constraints or Constraints(), wider
         most = widest(question.score, features, rows) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
+        self.interrupted = False
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
 
     def result(self) -> Result:
@@ -152,15 +153,11 @@ class _Recipe:
         with stages.shown(self.budget.began, wanted=shows):
             self.options.decision(self.source)  # refuses costs of other classes
             stages.enter("choice of cuts and penalties by folds")
-            chosen, interrupted = self._choose()
+            chosen = self._choose()
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
-            preferred = None
-            if isinstance(chosen, Chosen) and chosen.setup.structure != "exact":
-                preferred = chosen.interactions(fine, self.budget.share(SOURCE_SHARE))
-                if not self._admits(preferred[1]):
-                    preferred = None
-            found, failures = self._search(coarse, preferred and preferred[1], interrupted)
+            preferred = self._preferred(chosen, fine)
+            found, failures = self._search(coarse, preferred and preferred[1])
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")
@@ -174,8 +171,8 @@ class _Recipe:
             raise NotSavedError(failures[0], result)
         return result
 
-    def _choose(self) -> tuple[Chosen | str, bool]:
-        """Return what folds choose, or why they do not, and whether the user has stopped it."""
+    def _choose(self) -> Chosen | str:
+        """Return what folds choose, or why they do not."""
         part = self.budget.share(CHOICE_SHARE)
         with interrupts.deferred(), limited(self.options.memory_limit), library_threads(1):
             try:
@@ -191,17 +188,29 @@ class _Recipe:
                 chosen = "The time did not suffice for the folds that choose the tables"
             except MemoryError:
                 chosen = "The memory did not suffice for the folds that choose the tables"
-            stopped = part.stop() is Limit.USER
-        return chosen, stopped
+            self.interrupted = part.stop() is Limit.USER
+        return chosen
 
-    def _admits(self, preferred: Structure) -> bool:
-        """Return whether constraints allow a structure, and let features have as many parents as it needs."""
-        most = max(self.question.score.max_parents, *map(len, preferred.parents))
-        score = replace(self.question.score, max_parents=most)
-        if objection(preferred, score, self.constraints):
-            return False
+    def _preferred(self, chosen: Chosen | str, fine: Dataset) -> tuple[list[Block], Structure] | None:
+        """Return the interactions that folds prefer to those of the search, and a structure, if constraints allow it.
+
+        Features may then have as many parents as it needs.
+        """
+        if isinstance(chosen, str) or chosen.setup.structure == "exact":
+            return None
+        part = self.budget.share(SOURCE_SHARE)
+        with interrupts.deferred(), limited(self.options.memory_limit), library_threads(1):
+            try:
+                found = chosen.interactions(fine, part)
+            except MemoryError:
+                return None
+            self.interrupted |= part.stop() is Limit.USER
+        score = self.question.score
+        score = replace(score, max_parents=max(score.max_parents, *map(len, found[1].parents)))
+        if objection(found[1], score, self.constraints):
+            return None
         self.question = replace(self.question, score=score)
-        return True
+        return found
 
     def _cuts(self, chosen: Chosen | str) -> str:
         return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
@@ -225,13 +234,11 @@ class _Recipe:
         except MilpbnError:
             return None
 
-    def _search(
-        self, coarse: Dataset, preferred: Structure | None, interrupted: bool
-    ) -> tuple[Result, list[str]]:
+    def _search(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
         """Return the result of the search on the coarse cuts, and sentences about files that were not written."""
         began = self.budget.began
         limit = time.monotonic() - began + SEARCH_SHARE * max(0.0, self.budget.left())
-        if interrupted:
+        if self.interrupted:
             began, limit = time.monotonic(), INTERRUPTED_SECONDS
         start = self.options.start or preferred
         options = replace(self.options, time_limit=limit, start=start)

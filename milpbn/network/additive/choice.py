@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.data.resolutions import nested
+from milpbn.data.resolutions import coarse_features
 from milpbn.network.additive.fitting import CellRows, row_losses
 from milpbn.network.additive.interactions import Block, Room, all_pairs, grown, residual_forest
 from milpbn.network.additive.model import Additive, Penalty
@@ -73,7 +73,7 @@ class Sources:
 
     def candidates(self, data: Dataset) -> list[str]:
         """Return the quick sources beside the forest, the first candidate, for training data with fine variables."""
-        features = Additive(data).features
+        features = coarse_features(data)
         found = ["none"]
         if self.room.most_parents > 2 and len(features) > 2:
             found.append("grown")
@@ -211,8 +211,7 @@ class Folds:
 
 def coarse_part(data: Dataset) -> Dataset:
     """Return data without their fine variables."""
-    fine = nested(data)
-    return data.of_variables([name for i, name in enumerate(data.names) if i not in fine])
+    return data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
 
 
 def describe(candidate: Setup) -> str:

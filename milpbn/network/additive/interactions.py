@@ -25,6 +25,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.resolutions import coarse_features
 from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.inference.plan import elimination_order
 from milpbn.network.margins import log_posterior
@@ -45,11 +46,11 @@ Block = tuple[int, ...]
 
 
 class Residuals:
-    """The residuals of a fitted model, and what tables on them gain."""
+    """The residuals of a model that was fitted without naive Bayes, and what tables on them gain."""
 
-    def __init__(self, model: Additive, weights: NDArray[np.float64], kappa: float = 0.0) -> None:
+    def __init__(self, model: Additive, weights: NDArray[np.float64]) -> None:
         rows = model.rows
-        posterior = np.exp(log_posterior(rows.scores(weights, kappa)))
+        posterior = np.exp(log_posterior(rows.scores(weights, 0.0)))
         truth = np.zeros_like(posterior)
         truth[np.arange(len(truth)), rows.classes] = 1.0
         # Of two classes the second says all.
@@ -138,7 +139,7 @@ def grown(data: Dataset, first: Sequence[Block], room: Room, budget: Budget) -> 
 
     Tables are added while they gain more than chance and the time lasts, the largest gains first.
     """
-    features = Additive(data).features
+    features = coarse_features(data)
     blocks: list[Block] = []
     for block in first:
         if room.holds(data, features, [*blocks, block]):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import repeated_folds, validation_split
-from milpbn.data.resolutions import with_fine
+from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
 from milpbn.network.additive.choice import (
     FoldRows,
@@ -54,7 +54,7 @@ class Chosen:
         The structure is over the coarse features and the class.
         """
         blocks = self.sources.interactions(data, self.setup.structure, budget)
-        return blocks, network_of_blocks(data, Additive(data).features, blocks)[0]
+        return blocks, network_of_blocks(data, coarse_features(data), blocks)[0]
 
 
 def choose_model(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.data.resolutions import nested
+from milpbn.data.resolutions import coarse_features, nested
 from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.util.budget import Budget
@@ -43,7 +43,7 @@ class Additive:
         self.data = data
         fine_of = {coarse: fine for fine, (coarse, _) in nested(data).items()}
         #: The coarse features: those that are not fine variables.
-        self.features = tuple(i for i in range(data.n_features) if i not in fine_of.values())
+        self.features = coarse_features(data)
         #: The variable of each feature's main effect.
         self.mains = tuple(fine_of.get(i, i) for i in self.features)
         used = [i for i in self.mains if data.variables[i].n_states > 1]
