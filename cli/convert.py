@@ -67,6 +67,8 @@ def _convert_network(source: str, output: str, target: str | None) -> None:
         say_notes(
             [f"Columns with several nodes in the file, which are their coarse and fine intervals: {few}."]
         )
+    if network.conformal is not None and ending != ".json":
+        say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
     write_network(network, output)
 
 

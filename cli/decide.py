@@ -29,6 +29,12 @@ if TYPE_CHECKING:
         "--sensitivity", NUMBER, "Find this share of the class, with as few alarms as possible; needs DATA."
     ),
     option("--alarm-rate", NUMBER, "At most this share of alarms; needs DATA."),
+    option(
+        "--conformal calibrate_on",
+        click.Choice(["folds", "new"]),
+        "Calibrate the sets of predict --conformal on DATA: its folds if these are the training rows, or all of them "
+        "if training has not seen them (new).",
+    ),
     section="Decision",
 )
 @row_options
@@ -39,6 +45,7 @@ def decide(
     decision: DecisionOptions,
     sensitivity: float | None,
     alarm_rate: float | None,
+    calibrate_on: str | None,
     chosen: RowOptions,
     output: str,
     quiet: bool,
@@ -50,30 +57,41 @@ def decide(
     out every row once, and tables of the others give its probability; the structure stays as it is. With the
     threshold stand its sensitivity, precision and alarms on these rows.
 
+    With --conformal, the file gets what the prediction sets of predict and evaluate need; a decision stays as it is.
+    New rows promise more than folds, and serve classifiers of any recipe.
+
     \b
     Examples:
       milpbn decide classifier.json --cost missed=20 false-alarm=1 --output decided.json
       milpbn decide classifier.json train.csv --sensitivity 0.9 --positive sick --output decided.json
       milpbn decide classifier.json train.csv --alarm-rate 0.05 --output decided.json
+      milpbn decide classifier.json train.csv --conformal folds --output calibrated.json
     """
     from milpbn.network import load_any_classifier, save_classifier
 
     loaded = load_any_classifier(classifier)
-    asked = [decision.costs, sensitivity, alarm_rate]
+    asked = [decision.costs, sensitivity, alarm_rate, calibrate_on]
     if sum(value is not None for value in asked) != 1:
-        raise InputError("Give one of --cost, --costs, --sensitivity and --alarm-rate.")
+        raise InputError("Give one of --cost, --costs, --sensitivity, --alarm-rate and --conformal.")
     figures: ClassFigures | None = None
     if decision.costs is not None:
         if data is not None:
             raise InputError(f"Costs need no data; leave out {data!r}.")
         decided: AnyClassifier = decision.applied(loaded)
     elif data is None:
-        raise InputError("A threshold is learnt from the training rows: name them as DATA.")
+        raise InputError("Thresholds and sets are learnt from rows with a class: name them as DATA.")
     else:
+        from milpbn.network.parameters.sets import calibrate_sets
         from milpbn.network.parameters.thresholds import decide_by_folds
 
-        samples, _ = chosen.read(loaded, data)
+        samples, _ = chosen.read(loaded, data, "test" if calibrate_on == "new" else "train")
         say_notes(samples.notes, quiet=quiet)
+        if calibrate_on is not None:
+            calibrated = calibrate_sets(loaded, samples, calibrate_on)
+            save_classifier(calibrated, output)
+            assert calibrated.conformal is not None
+            say(f"sets         calibrated on {calibrated.conformal.origin}")
+            return
         decided, figures = decide_by_folds(  # type: ignore[assignment]
             loaded, samples, sensitivity=sensitivity, alarm_rate=alarm_rate, positive=decision.positive
         )

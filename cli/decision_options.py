@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from milpbn.cli.sections import option, option_group
-from milpbn.cli.types import CLASS, FILE, Parsed
+from milpbn.cli.sections import flag, given, option, option_group
+from milpbn.cli.types import CLASS, FILE, NUMBER, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,8 +34,31 @@ COSTS = option(
     "--costs costs_file",
     FILE,
     "The same for any classes: a CSV file with the true labels in the first column, and a column of costs for each "
-    "predicted label.",
+    "predicted label, and possibly one of abstain.",
 )
+
+
+ABSTAIN = option(
+    "--abstain",
+    NUMBER,
+    'What the answer "do not know" costs, which is given where that costs less than any class; without other costs, '
+    "where an error costs 1.",
+    metavar="COST",
+)
+#: Of verbs that give sets of classes.
+CONFORMAL = option(
+    "--conformal error",
+    NUMBER,
+    "Sets that lack the true class in at most this share of the rows, such as 0.1; milpbn decide calibrates them.",
+    metavar="SHARE",
+)
+PER_CLASS = flag("--per-class", "With --conformal: at most this share of the rows of each class.")
+
+
+def check_per_class(error: float | None, per_class: bool) -> None:
+    """Refuse ``--per-class`` without ``--conformal``."""
+    if per_class and error is None:
+        raise InputError("--per-class is about sets; add --conformal SHARE, such as --conformal 0.1.")
 
 
 @dataclass(frozen=True)
@@ -51,23 +74,26 @@ class DecisionOptions:
 
 
 def _gather(
-    cost: tuple[tuple[str, str], ...] | None, costs_file: str | None, positive: str | None
+    cost: tuple[tuple[str, str], ...] | None,
+    costs_file: str | None,
+    abstain: float | None,
+    positive: str | None,
 ) -> DecisionOptions:
     if cost and costs_file is not None:
         raise InputError("--cost and --costs both say what decisions cost; leave out one of them.")
     if costs_file is not None:
-        return DecisionOptions(_read(costs_file), positive)
+        return DecisionOptions(_read(costs_file) | given(abstain=abstain), positive)
     if not cost:
-        return DecisionOptions(None, positive)
+        return DecisionOptions(given(abstain=abstain) or None, positive)
     found: dict[str, Any] = {} if positive is None else {"positive": positive}
     if len(dict(cost)) < len(cost):
         raise InputError(
             f"--cost says {cost[0][0].replace('_', '-')} twice; write --cost missed=20 false-alarm=1."
         )
-    return DecisionOptions(found | dict(cost), positive)
+    return DecisionOptions(found | dict(cost) | given(abstain=abstain), positive)
 
 
-def _read(path: str) -> dict[str, dict[str, str]]:
+def _read(path: str) -> dict[str, Any]:
     """Return the costs in a file by true label and predicted label."""
     import csv
 
@@ -98,4 +124,6 @@ def _read(path: str) -> dict[str, dict[str, str]]:
 
 def decision_options(positive: str) -> Any:
     """Return a decorator that adds the argument ``decision`` to a verb; `positive` is the help of ``--positive``."""
-    return option_group("Decision", "decision", COST, COSTS, option("--positive", CLASS, positive))(_gather)
+    return option_group("Decision", "decision", COST, COSTS, ABSTAIN, option("--positive", CLASS, positive))(
+        _gather
+    )

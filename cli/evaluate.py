@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.decision_options import DecisionOptions, decision_options
+from milpbn.cli.decision_options import (
+    CONFORMAL,
+    PER_CLASS,
+    DecisionOptions,
+    check_per_class,
+    decision_options,
+)
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import flag, option, options, verb
@@ -17,6 +25,7 @@ from milpbn.cli.types import DATA, FILE, OUTPUT
 if TYPE_CHECKING:
     from milpbn.network import Evaluation
     from milpbn.network.parameters.record import ParameterFit
+    from milpbn.network.parameters.sets import SetFigures
 
 #: Shared by the verbs that print figures.
 JSON = flag("--json as_json", "Print the figures as one JSON object.")
@@ -27,12 +36,14 @@ JSON = flag("--json as_json", "Print the figures as one JSON object.")
 @click.argument("data", type=DATA)
 @row_options
 @decision_options("The class to detect, or that is missed; default the rarest one.")
-@options(JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
+@options(CONFORMAL, PER_CLASS, JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
 def evaluate(
     classifier: str,
     data: str,
     chosen: RowOptions,
     decision: DecisionOptions,
+    error: float | None,
+    per_class: bool,
     as_json: bool,
     output: str | None,
     quiet: bool,
@@ -47,7 +58,11 @@ def evaluate(
 
     With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, and the cost
     per row stands beside that of always predicting the most frequent class, and that of the best threshold on these
-    rows.
+    rows. With --abstain, the share without an answer is added, and the accuracy of the others; all other figures are
+    those of the classes that would be chosen if one had to be.
+
+    With --conformal, the share of the prediction sets that hold the true class and their mean size are added, of all
+    rows and of each class.
 
     Beside the accuracy stands that of always answering with the most frequent class. Log-loss, Brier score (0 is best,
     2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,
@@ -64,11 +79,15 @@ def evaluate(
       milpbn evaluate classifier.json test.csv
       milpbn evaluate classifier.json test.csv --positive sick --cost missed=20 false-alarm=1
       milpbn evaluate classifier.json test.csv --output figures.json
+      milpbn evaluate calibrated.json test.csv --conformal 0.1
     """
+    check_per_class(error, per_class)
+
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.network import evaluate as count
     from milpbn.network.explanation.overall import recorded_gamma
     from milpbn.network.parameters.record import recorded
+    from milpbn.network.parameters.sets import evaluate_sets
 
     loaded = decision.applied(load_any_classifier(classifier))
     samples, rows = chosen.read(loaded, data)
@@ -78,12 +97,16 @@ def evaluate(
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(provenance)
     about = None if record is None else record.to_dict()
+    sets = None if error is None else evaluate_sets(loaded, samples, error, by_class=per_class)
     document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
+    document |= {} if sets is None else {"sets": [asdict(one) for one in sets]}
     write_json(output, document)
     if as_json:
         write_text(None, json_line(document))
     else:
         say(describe(figures, rows, record, networks, alone=decision.positive is not None))
+        if sets is not None and error is not None and loaded.conformal is not None:
+            say(_sets(sets, error, per_class, loaded.conformal.origin))
 
 
 def describe(
@@ -140,6 +163,22 @@ def describe(
     )
 
 
+def _sets(found: Sequence[SetFigures], error: float, per_class: bool, origin: str) -> list[str]:
+    """Return how often prediction sets hold the true class, and how large they are, of all rows and by class."""
+    head = ["", "rows", "with the class", "95 % interval", "mean size", "one class"]
+    rows = []
+    for one in found:
+        low, high = one.coverage_interval
+        shares = [f"{100 * one.coverage:.2f} %", f"{100 * low:.2f} to {100 * high:.2f} %", f"{one.size:.3f}"]
+        rows.append([one.label or "all", f"{one.rows}", *shares, f"{100 * one.sizes[0]:.1f} %"])
+    whose = "rows of each class" if per_class else "rows"
+    return [
+        f"sets         meant to hold the class of {100 * (1 - error):g} % of the {whose}; calibrated on",
+        f"             {origin}",
+        *_table([head, *rows]),
+    ]
+
+
 def _within(interval: tuple[float, float] | None, form: str = "  ({})") -> str:
     if interval is None:
         return ""
@@ -161,6 +200,14 @@ def _cost(figures: Evaluation) -> list[str]:
         f"cost         {found.cost:.6g} per row{_within(found.interval)}",
         f"             {found.majority:.6g} by always answering {figures.majority_class}",
     ]
+    if found.abstained is not None:
+        lines.append(f"             {found.always_answered:.6g} by never abstaining")
+    for name, share, what in (
+        ("abstained", found.abstained, ""),
+        ("answered", found.answered_right, " of the others are right"),
+    ):
+        if share is not None:
+            lines.append(f"{name:<13}{100 * share[0]:.2f} %{what}  ({_interval(*share[1])})")
     if found.best_class != figures.majority_class:
         lines.append(f"             {found.constant:.6g} by always answering {found.best_class}")
     if found.oracle is not None:

@@ -59,7 +59,8 @@ def explain(
     """Explain CLASSIFIER by its tables of log-ratios, whose sums are the log-odds of every prediction.
 
     With DATA, the importance of the features, the histogram of the margins and the rows below gamma are added. With
-    --row, the prediction of that row is written as a sum. With --result, DATA are the training rows of the result, and
+    --row, the prediction of that row is written as a sum, with the 95 % interval of its probability (as predict
+    --interval). With --result, DATA are the training rows of the result, and
     its structure is explained: arcs in every optimum or in none, what each feature is worth to the score, and the best
     structures that differ by one change.
 
@@ -147,12 +148,26 @@ def _predictions(
     """Return the explanations of some rows as texts, and as JSON values."""
     import numpy as np
 
+    from milpbn.network import Classifier
+
+    rows = samples.take(np.array(asked.rows) - 1)
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
-        samples.take(np.array(asked.rows) - 1), label=asked.label, against=asked.against
+        rows, label=asked.label, against=asked.against
     )
     found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
-    return [one.to_text(shown) for one in found], {"predictions": values}
+    texts = [one.to_text(shown) for one in found]
+    if isinstance(classifier, Classifier) and classifier.no_intervals is None:
+        ends = np.stack(classifier.predict_interval(rows), axis=-1)
+        for m, one in enumerate(found):
+            low, high = ends[m, one.classes.index(one.label)]
+            values[m]["intervals"] = ends[m].tolist()
+            texts[m] += (
+                f"\n  P({one.label}) is between {low:.4g} and {high:.4g} (95 % interval of the tables)"
+            )
+    elif isinstance(classifier, Classifier):
+        texts.append(f"The probabilities have no intervals: {classifier.no_intervals}.")
+    return texts, {"predictions": values}
 
 
 def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanation:

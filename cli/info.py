@@ -167,6 +167,7 @@ def _describe_network(classifier: Classifier) -> list[str]:
             if (rule := classifier.decision) is None
             else [f"decision    {rule.described(classifier.classes)}"]
         ),
+        *([] if (sets := classifier.conformal) is None else [f"sets        calibrated on {sets.origin}"]),
         *_describe_variables(classifier),
     ]
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.decision_options import DecisionOptions, decision_options
+from milpbn.cli.decision_options import (
+    CONFORMAL,
+    PER_CLASS,
+    DecisionOptions,
+    check_per_class,
+    decision_options,
+)
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_text
@@ -31,7 +37,10 @@ if TYPE_CHECKING:
     "written",
     option("--output", OUTPUT, "CSV file; by default the table goes to stdout."),
     flag("--proba", "Add P(class | sample) of every class."),
+    flag("--interval", "Add P(class | sample) with its 95 % interval, from how few rows the tables come."),
     flag("--joint", "Add log P(class, sample) of every class, in nats."),
+    CONFORMAL,
+    PER_CLASS,
     option(
         "--keep",
         NAMES,
@@ -62,14 +71,26 @@ def predict(
     has them, they are written before the predictions, or the columns of --keep instead.
 
     With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, else the most
-    probable one.
+    probable one. With --abstain, it is "do not know" where that costs less.
+
+    With --interval, each probability stands between the ends of its interval: 95 % of the networks have it there whose
+    tables are drawn by what the training rows say of them, for this structure. Tables that are not smoothed counts
+    (--parameters cll, hybrid or temperature, --recipe accurate) have none.
+
+    With --conformal 0.1, the column "set" has the classes that are not ruled out, with " | " between them: at most 10 %
+    of the sets lack the true class. CLASSIFIER must be calibrated (milpbn decide --conformal).
 
     \b
     Examples:
       milpbn predict classifier.json new.csv --proba --output predicted.csv
       milpbn predict classifier.json new.csv --keep customer,date
       milpbn predict classifier.json new.csv --cost missed=20 false-alarm=1 --positive sick
+      milpbn predict classifier.json new.csv --abstain 0.1
+      milpbn predict classifier.json new.csv --interval
+      milpbn predict calibrated.json new.csv --conformal 0.1
     """
+    check_per_class(written.error, written.per_class)
+
     from milpbn.data import read_encodings
     from milpbn.network import AveragedClassifier, load_any_classifier
 
@@ -83,7 +104,7 @@ def predict(
     kept = _kept_columns(loaded, table, [name for names in written.keep for name in names])
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     say_notes(samples.notes, quiet=quiet)
-    found = _predictions(loaded, samples, kept, written.proba, written.joint)
+    found = _predictions(loaded, samples, kept, written)
     write_text(written.output, found.to_csv(index=False, lineterminator="\n"))
 
 
@@ -119,13 +140,13 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
 
 
 def _predictions(
-    classifier: AnyClassifier, samples: Dataset, kept: pd.DataFrame, proba: bool, joint: bool
+    classifier: AnyClassifier, samples: Dataset, kept: pd.DataFrame, written: Values
 ) -> pd.DataFrame:
     """Return one row per sample: kept cells, the predicted class, a column per class and figure."""
     import numpy as np
     import pandas as pd
 
-    from milpbn.network import AveragedClassifier, log_posterior
+    from milpbn.network import AveragedClassifier, Classifier, log_posterior
 
     log_joint = (
         classifier.predict_log_posterior(samples)
@@ -134,9 +155,21 @@ def _predictions(
     )
     target, labels = classifier.variables[-1].name, np.array(classifier.classes, dtype=object)
     name = f"predicted {target}" if target in kept else target
-    blocks = [kept, pd.DataFrame({name: labels[classifier.chosen(log_joint)]})]
-    if proba:
-        blocks.append(pd.DataFrame(np.exp(log_posterior(log_joint)), columns=[f"P({x})" for x in labels]))
-    if joint:
+    blocks = [kept, pd.DataFrame({name: classifier.answered(log_joint, labels)})]
+    if written.error is not None:
+        inside = classifier.predict_set(samples, written.error, by_class=written.per_class)
+        blocks.append(pd.DataFrame({"set": [" | ".join(labels[row]) for row in inside]}))
+    if written.proba or written.interval:
+        found = {"P": np.exp(log_posterior(log_joint))}
+        if written.interval:
+            if not isinstance(classifier, Classifier):
+                raise InputError(
+                    "--interval is for one Bayesian network, and the classifier is another model; leave it out."
+                )
+            low, high = classifier.predict_interval(samples)
+            found = {"low": low, **found, "high": high}
+        columns = {f"{key}({x})": p[:, c] for c, x in enumerate(labels) for key, p in found.items()}
+        blocks.append(pd.DataFrame(columns))
+    if written.joint:
         blocks.append(pd.DataFrame(log_joint, columns=[f"log_joint({x})" for x in labels]))
     return pd.concat(blocks, axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from milpbn.estimators.parameters import ClassifierParameters
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
+from milpbn.network.parameters.sets import calibrate_sets
 from milpbn.network.predictor import JointPredictor
 from milpbn.network.structure import Structure
 
@@ -171,13 +172,41 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         Returns
         -------
         array, shape (M,)
-            Labels, of the type of y.
+            Labels, of the type of y; with ``abstain`` among the costs objects, and "do not know" where that costs less.
         """
         if self.costs is not None:
-            chosen = self.classifier_.predict_codes(self._encoded(X))
-            return self.classes_[np.argsort(self._class_states)[chosen]]
+            logs = self.classifier_.predict_log_scores(self._encoded(X))
+            return self.classifier_.answered(logs, self.classes_[np.argsort(self._class_states)])
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
+
+    def calibrate_sets(self, X: Any, y: Any, sample_weight: Any = None, *, on: str = "new") -> Self:
+        """Calibrate the sets of `predict_set`, and return the classifier itself.
+
+        The rows are as for `fit`: ``new`` ones that `fit` has not seen, or those of `fit` (``folds``); see
+        `milpbn.network.parameters.sets.calibrate_sets`.
+        """
+        check_is_fitted(self)
+        data = self._labelled(X, y)
+        weights = weights_of_rows(sample_weight, self._checked(X, reset=False))
+        if on == "folds":
+            weights = weights_of_classes(self.class_weight, np.asarray(y), weights)
+        data = Encodings.of([replace(part, weights=weights) for part in encodings_of(data)])
+        self.classifier_ = calibrate_sets(self.classifier_, data, on)
+        return self
+
+    def predict_set(self, X: Any, error: float = 0.1, *, by_class: bool = False) -> NDArray[np.bool_]:
+        """Return which classes are in the prediction set of each sample, after `calibrate_sets`.
+
+        X is as for `score_samples`; `milpbn.Classifier.predict_set` describes the others.
+
+        Returns
+        -------
+        bool array, shape (M, C)
+            In the order of ``classes_``.
+        """
+        data = self._encoded(X)
+        return self.classifier_.predict_set(data, error, by_class=by_class)[:, self._class_states]
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Draw samples from the joint distribution of features and class.
@@ -259,12 +288,14 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
             if y is not None:
                 raise InputError("y without X explains nothing; give the features, too.")
             return self.classifier_.explain_global()
-        data = self._encoded(X)
-        if y is not None:
-            states = self._states()
-            codes = [states.get(label, UNKNOWN) for label in labels(self, y, data.n_samples).tolist()]
-            data = Encodings.of([_changed(part, -1, codes) for part in encodings_of(data)])
+        data = self._encoded(X) if y is None else self._labelled(X, y)
         return self.classifier_.explain_global(data, gamma=gamma)
+
+    def _labelled(self, X: Any, y: Any) -> Dataset:
+        """Return checked features as the model reads them, with the classes of the rows."""
+        data, states = self._encoded(X), self._states()
+        codes = [states.get(label, UNKNOWN) for label in labels(self, y, data.n_samples).tolist()]
+        return Encodings.of([_changed(part, -1, codes) for part in encodings_of(data)])
 
     def _states(self) -> dict[Any, int]:
         """Return the state in the model of each class label."""

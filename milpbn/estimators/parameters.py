@@ -43,7 +43,7 @@ class_weight : dict, "balanced" or None, default=None
 costs : mapping, DataFrame or None, default=None
     What decisions cost: by true label (rows) and predicted label (columns), or ``{"missed": 20, "false_alarm": 1}`` of
     two classes, where the rarer one is missed unless ``"positive"`` names it. `predict` then gives the class of least
-    expected cost; probabilities stay as they are.
+    expected cost; probabilities stay as they are. With ``"abstain"``, it gives "do not know" where that costs less.
 """
 #: Entries in the place of ``{search}``: parameters of `SearchParameters`.
 SEARCH = """\

@@ -14,6 +14,7 @@ from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
 from milpbn.network.classifier import Classifier, score_of
+from milpbn.network.conformal import Conformal, Tables
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
 from milpbn.network.explanation.overall import SeveralGlobalExplanations
@@ -85,6 +86,15 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
 
     def _deciding(self, decision: DecisionRule | None) -> AveragedClassifier:
         return AveragedClassifier(tuple(replace(member, decision=decision) for member in self.members))
+
+    @property
+    def conformal(self) -> Conformal | None:  # type: ignore[override]
+        """What the average's sets are calibrated on, which the first network holds."""
+        return self.members[0].conformal
+
+    def _with_tables(self, tables: Tables) -> AveragedClassifier:
+        pairs = zip(self.members, tables, strict=True)
+        return AveragedClassifier(tuple(member._with_tables((own,)) for member, own in pairs))
 
     def _encodings(self, source: Source) -> dict[tuple[Variable, ...], Dataset]:
         """Return samples as codes of the states of each set of variables."""

@@ -117,6 +117,13 @@ def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: St
             raise InputError(f"The table of {name!r} holds a probability that is negative or not finite.")
         if not np.allclose(cpt.table.sum(axis=-1), 1, rtol=0, atol=ROW_SUM_TOLERANCE):
             raise InputError(f"The table of {name!r} has a row whose probabilities do not sum to 1.")
+        known = cpt.concentration
+        if known is not None and not (
+            known.shape == shape[:-1] and np.isfinite(known).all() and (known > 0).all()
+        ):
+            raise InputError(
+                f"The concentrations of {name!r} are not a positive number for each row of its table."
+            )
 
 
 def _repeated(names: Iterable[str]) -> list[str]:

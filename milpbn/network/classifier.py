@@ -13,7 +13,9 @@ from milpbn.data.dataset import Dataset, Variable, by_column, dropped_notes
 from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
+from milpbn.network.conformal import Conformal, Tables
 from milpbn.network.cpt import Cpt, fit_cpts, occurring
+from milpbn.network.credible import DRAWS, credible_intervals
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.explanation.local import LocalExplanation, explain_rows
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
@@ -168,6 +170,8 @@ class Classifier(TableClassifier):
         Whether the last variable is a class. A network without a class has no predictions and no explanations.
     decision : DecisionRule or None
         How a class is chosen from the probabilities; None: the most probable one is (`deciding`).
+    conformal : Conformal or None
+        What prediction sets are calibrated on (`predict_set`).
 
     Raises
     ------
@@ -184,6 +188,7 @@ class Classifier(TableClassifier):
     smoothing_towards: str = UNIFORM
     has_class: bool = True
     decision: DecisionRule | None = None
+    conformal: Conformal | None = None
 
     def __repr__(self) -> str:
         size = f"{counted(len(self.structure.arcs), 'arc')}, {counted(self.n_parameters, 'parameter')}"
@@ -265,6 +270,40 @@ class Classifier(TableClassifier):
             for k, places in enumerate(columns.values())
         )
         return self.structure if topological_order(parents) is None else Structure(tuple(names), parents)
+
+    def _with_tables(self, tables: Tables) -> Classifier:
+        cpts = (
+            Cpt(cpt.variable, cpt.parents, table) for cpt, table in zip(self.cpts, tables[0], strict=True)
+        )
+        return replace(self, cpts=tuple(cpts))
+
+    def predict_interval(
+        self, source: Source, share: float = 0.95, *, draws: int = DRAWS, random_state: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of intervals of P(c | z_m), shape (M, C) both.
+
+        They say how far the probabilities can be off because the tables come from so few rows, if the structure is
+        right: they hold this share of the probabilities by tables that are drawn from their Dirichlet distributions
+        (`milpbn.network.cpt.Cpt.concentration`). Raises `InputError` if the tables are no smoothed counts.
+        """
+        self.require_class()
+        if (reason := self.no_intervals) is not None:
+            raise InputError(f"The probabilities have no intervals (--interval): {reason}.")
+        return credible_intervals(self.cpts, self.encode(source), share, draws, random_state)
+
+    @property
+    def no_intervals(self) -> str | None:
+        """Why the probabilities have no intervals, a clause; None if they have."""
+        if all(cpt.concentration is not None for cpt in self.cpts):
+            return None
+        fit = self.provenance.get("parameters")
+        if isinstance(fit, Mapping) and fit.get("fitted") is True:
+            return f"the tables were fitted to the classes ({fit.get('method')}), and are not counts of rows"
+        if not self.smoothing:
+            return "without smoothing, what never occurred has the probability 0 for certain"
+        return (
+            "the file does not say from how many rows the tables were estimated; learn the classifier again"
+        )
 
     def _network(self) -> Network:
         return Network(self.variables, self.cpts, self.has_class)

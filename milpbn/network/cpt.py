@@ -45,11 +45,15 @@ class Cpt:
         Ascending indices of its parents.
     table : float64 array, shape (states of each parent..., states of the variable)
         P(variable | parents), one axis per parent in the order of ``parents``; the last axis sums to 1.
+    concentration : float64 array, shape (states of each parent...), or None
+        By how many rows each distribution is known, pseudo-counts among them: with the table it makes the Dirichlet
+        distribution of the true probabilities. None if the table is not smoothed counts.
     """
 
     variable: int
     parents: tuple[int, ...]
     table: NDArray[np.float64]
+    concentration: NDArray[np.float64] | None = None
 
 
 def occurring(variables: Sequence[Variable], cpt: Cpt) -> NDArray[np.bool_]:
@@ -157,7 +161,24 @@ def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prio
     table = np.full(counts.shape, 1.0 / counts.shape[-1])
     added = _pseudo_counts(data, variable, parents, prior)
     np.divide(counts + added.part, totals, out=table, where=totals > 0)
-    return Cpt(variable, parents, table)
+    return Cpt(variable, parents, table, _concentration(data, parents, counts, prior))
+
+
+def _concentration(
+    data: Dataset, parents: tuple[int, ...], counts: NDArray[np.float64], prior: Prior
+) -> NDArray[np.float64] | None:
+    """Return the concentrations of a table with these counts; rows of unequal weights count by their effective size."""
+    if not prior.smoothing:
+        return None
+    totals, weights = counts.sum(axis=-1), data.weights
+    if not (weights == 1).all():
+        shape = totals.shape or (1,)
+        cells = (
+            np.ravel_multi_index(tuple(data.codes[:, parents].T), shape) if parents else np.zeros_like(data.y)
+        )
+        squares = np.bincount(cells, weights**2, totals.size).reshape(totals.shape)
+        totals = np.divide(totals**2, squares, out=np.zeros(totals.shape), where=squares > 0)
+    return totals + prior.smoothing * counts.shape[-1]
 
 
 def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
-from milpbn.network.intervals import Interval, stratified_mean_interval
+from milpbn.network.intervals import Interval, score_interval, stratified_mean_interval
 from milpbn.util.jsonable import Fields
 
 if TYPE_CHECKING:
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 #: differs between programs, decides nowhere.
 TIE = 1e-9
 #: Costs as they are given: a cost by true label and decision, or ``missed`` and ``false_alarm`` of two classes, and
-#: possibly ``positive``.
+#: possibly ``positive``; and possibly the cost of ``abstain``.
 Costs: TypeAlias = "Mapping[Any, Any] | pd.DataFrame"
 _OF_TWO = ("missed", "false_alarm", "positive")
+#: What is answered instead of a class where that costs less, and the key of its cost.
+DO_NOT_KNOW, ABSTAIN = "do not know", "abstain"
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,20 @@ class DecisionRule:
         Where they come from, in words.
     is_threshold : bool
         Whether the costs only stand for a threshold, and say nothing of what errors cost.
+    abstain : tuple of float, length C, or None
+        Cost of answering `DO_NOT_KNOW`, by true class; None if a class is always answered.
     """
 
     costs: tuple[tuple[float, ...], ...]
     origin: str = "costs"
     is_threshold: bool = False
+    abstain: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        if self.abstain is not None and not (
+            len(self.abstain) == len(self.costs) and np.isfinite(self.abstain).all()
+        ):
+            raise InputError("The cost of abstaining is a finite number for every true class.")
         if any(len(row) != len(self.costs) or not np.isfinite(row).all() for row in self.costs):
             raise InputError("Costs are a finite number for every true class and every decision.")
         if not self.spread > 0:
@@ -66,9 +75,29 @@ class DecisionRule:
         if not isinstance(costs, Mapping):
             costs = costs.T.to_dict() if hasattr(costs, "T") else {}
         given: dict[str, Any] = {str(key).replace("-", "_"): value for key, value in costs.items()}
+        own = given.pop(ABSTAIN, None) if ABSTAIN not in classes else None
         if given and set(given) <= {*_OF_TWO} and not set(given) & {*classes}:
-            return cls(*_of_two(given, classes, rarest))
-        return cls(_matrix(costs, classes))
+            found = cls(*_of_two(given, classes, rarest))
+        elif own is not None and not given:
+            found = cls(tuple(map(tuple, (1.0 - np.eye(len(classes))).tolist())), "costs: error 1")
+        else:
+            rows = {key: row for key, row in costs.items() if own is None or str(key) != ABSTAIN}
+            matrix, by_class = _matrix(rows, classes)
+            if own is not None and by_class is not None:
+                raise InputError(
+                    "The cost of abstaining is given twice (--abstain, and a column of --costs)."
+                )
+            found = cls(matrix, abstain=by_class)
+        if own is not None:
+            each = _number(own, "--abstain (abstain)")
+            found = replace(
+                found, origin=f"{found.origin}, abstaining {each:g}", abstain=(each,) * len(classes)
+            )
+        if found.abstain is not None and DO_NOT_KNOW in classes:
+            raise InputError(
+                f"A class is called {DO_NOT_KNOW!r}, which is the answer of abstaining; rename it."
+            )
+        return found
 
     @classmethod
     def at(cls, threshold: float, positive: str, classes: Sequence[str], origin: str) -> DecisionRule:
@@ -86,7 +115,8 @@ class DecisionRule:
         )
         if len(costs) != n_classes:
             raise InputError(f"Its decision has costs of {len(costs)} classes, and there are {n_classes}.")
-        return cls(costs, f.text("origin"), f.flag("is_threshold"))
+        abstain = None if f.missing("abstain") else tuple(f.numbers("abstain"))
+        return cls(costs, f.text("origin"), f.flag("is_threshold"), abstain)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -94,6 +124,7 @@ class DecisionRule:
             "costs": [list(row) for row in self.costs],
             "origin": self.origin,
             "is_threshold": self.is_threshold,
+            **({} if self.abstain is None else {"abstain": list(self.abstain)}),
         }
 
     @property
@@ -113,9 +144,34 @@ class DecisionRule:
 
     def choose(self, probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
         """Return the chosen class of each row of probabilities, shapes (M,) and (M, C)."""
-        # The least cost of each true class changes no choice, and would only add rounding.
-        expected = probabilities @ (self.matrix - self.matrix.min(axis=1, keepdims=True))
+        expected = probabilities @ self.differences[0]
         return (expected <= expected.min(axis=1, keepdims=True) + self.tolerance).argmax(axis=1)
+
+    @property
+    def differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """The costs, shape (C, C), and those of abstaining, shape (C,), less the least cost of each true class.
+
+        The least cost changes no choice, and would only add rounding.
+        """
+        least = self.matrix.min(axis=1)
+        return self.matrix - least[:, None], None if self.abstain is None else np.array(self.abstain) - least
+
+    def abstains(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Return whether no class is answered, since that costs less, shape (M,)."""
+        costs, own = self.differences
+        if own is None:
+            return np.zeros(len(probabilities), dtype=bool)
+        return probabilities @ own < (probabilities @ costs).min(axis=1) - self.tolerance
+
+    def realised(
+        self, classes: NDArray[np.integer], probabilities: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the cost of each row's decision, shape (M,), from true codes; see `of_rows`."""
+        costs = self.of_rows(classes, self.choose(probabilities))
+        if self.abstain is None:
+            return costs
+        own = np.append(self.abstain, max(self.abstain))[classes]  # the code of an unseen class is negative
+        return np.where(self.abstains(probabilities), own, costs)
 
     def of_rows(self, classes: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.float64]:
         """Return the cost of each row, shape (M,), from true and chosen codes.
@@ -139,6 +195,10 @@ class DecisionRule:
     def described(self, classes: Sequence[str]) -> str:
         """Return the rule in a few words."""
         found = [self.threshold(k) for k in range(2)] if len(classes) == 2 else [None]
+        if self.abstain is not None:
+            return (
+                f"the class of least expected cost, or {DO_NOT_KNOW!r} where that costs less ({self.origin})"
+            )
         if None in found:
             return f"the class of least expected cost ({self.origin})"
         least = min((0, 1), key=lambda k: found[k] or 0.0)
@@ -153,6 +213,11 @@ class CostFigures:
     ----------
     cost : float
         Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
+    abstained, answered_right : (float, interval) or None
+        Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
+        always answered, or never.
+    always_answered : float or None
+        The cost of never abstaining; None if a class is always answered.
     majority : float
         The same by always choosing the most frequent class.
     best_class : str
@@ -169,6 +234,9 @@ class CostFigures:
     constant: float
     threshold: float | None
     oracle: float | None
+    abstained: tuple[float, Interval] | None = None
+    answered_right: tuple[float, Interval] | None = None
+    always_answered: float | None = None
 
 
 def cost_figures(
@@ -181,7 +249,8 @@ def cost_figures(
 ) -> CostFigures:
     """Return the cost of the decisions on rows with these probabilities, true classes and weights."""
     shares = weights / weights.sum()
-    values = decision.of_rows(y, decision.choose(probabilities))
+    values, chosen = decision.realised(y, probabilities), decision.choose(probabilities)
+    none = decision.abstains(probabilities)
     constant = [float(shares @ decision.of_rows(y, np.full(len(y), c))) for c in range(len(classes))]
     counts = np.bincount(y[y >= 0], weights[y >= 0], len(classes))
     threshold = oracle = None
@@ -203,7 +272,17 @@ def cost_figures(
         constant=min(constant),
         threshold=threshold,
         oracle=oracle,
+        abstained=None if decision.abstain is None else _share(none, weights),
+        answered_right=None if decision.abstain is None else _share((chosen == y)[~none], weights[~none]),
+        always_answered=None if decision.abstain is None else float(shares @ decision.of_rows(y, chosen)),
     )
+
+
+def _share(right: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[float, Interval] | None:
+    """Return a share of the weight with its 95 % interval; None without rows."""
+    if not len(right):
+        return None
+    return min(1.0, float(weights @ right / weights.sum())), score_interval(right, weights)
 
 
 def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None) -> tuple[Any, str]:
@@ -228,8 +307,10 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
     return tuple(map(tuple, costs)), f"costs: missed {missed:g}, false alarm {alarm:g}"
 
 
-def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:
-    """Return the costs of a mapping by label, in the order of the classes."""
+def _matrix(
+    costs: Mapping[Any, Any], classes: Sequence[str]
+) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...] | None]:
+    """Return the costs of a mapping by label, in the order of the classes, and those of abstaining if it has any."""
     rows = {str(key): value for key, value in costs.items()}
     unknown = [label for label in rows if label not in classes]
     absent = [label for label in classes if label not in rows]
@@ -238,16 +319,20 @@ def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[flo
             raise InputError(
                 f"The costs (--costs, costs) {what.format(labels[0])}; the classes are {', '.join(map(repr, classes))}."
             )
-    found = []
+    found, abstain = [], []
     for label in classes:
         row = rows[label]
         own = {str(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
+        if ABSTAIN in own and ABSTAIN not in classes:
+            abstain.append(_number(own.pop(ABSTAIN), f"The cost of abstaining for a row of {label!r}"))
         if set(own) != set(classes):
             raise InputError(
                 f"The costs of rows of class {label!r} must name the cost of every decision: {', '.join(classes)}."
             )
         found.append(tuple(_number(own[to], f"The cost of {to!r} for a row of {label!r}") for to in classes))
-    return tuple(found)
+    if abstain and len(abstain) < len(classes):
+        raise InputError("The cost of abstaining (abstain) must be given for every true class, or for none.")
+    return tuple(found), tuple(abstain) or None
 
 
 def _number(value: Any, what: str) -> float:

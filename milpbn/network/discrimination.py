@@ -122,16 +122,20 @@ class ClassRanking:
 
 
 def rankings(
-    scores: NDArray[np.float64], positive: NDArray[np.bool_], weights: NDArray[np.float64]
+    scores: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    weights: NDArray[np.float64],
+    curve: Curve | None = None,
 ) -> dict[str, ClassRanking]:
     """Return ``roc_auc`` and ``average_precision``, as scikit-learn defines them; none if all rows are of one kind.
 
-    Probabilities of the class, whether a row is of it, and positive weights have the shape (M,). The variance of
+    Probabilities of the class, whether a row is of it, and positive weights have the shape (M,); the curve is theirs if
+    it is known. The variance of
     ROC-AUC is that of DeLong et al. (1988), that of average precision the infinitesimal jackknife's; with weights.
     """
     if positive.all() or not positive.any():
         return {}
-    curve = Curve.of(scores, positive, weights)
+    curve = curve or Curve.of(scores, positive, weights)
     place = len(curve.thresholds) - 1 - np.searchsorted(curve.thresholds[::-1], scores)
     hits, others = curve.hits, curve.false_alarms
     own_hits, own_others = np.diff(hits, prepend=0.0), np.diff(others, prepend=0.0)
@@ -278,7 +282,8 @@ def class_figures(
 
     Without probabilities there are only the figures of the decisions.
     """
-    ranked = {} if scores is None else rankings(scores, positive, weights)
+    curve = None if scores is None else Curve.of(scores, positive, weights)
+    ranked = {} if scores is None else rankings(scores, positive, weights, curve)
     values = {key: ranking.value for key, ranking in ranked.items()}
     intervals = {key: ranking.interval for key, ranking in ranked.items() if ranking.interval is not None}
     shares = {
@@ -309,7 +314,7 @@ def class_figures(
         share=float(weights @ positive / weights.sum()),
         alarms_per_1000=1000 * float(weights @ alarm / weights.sum()),
         intervals=intervals,
-        thresholds=() if scores is None else Curve.of(scores, positive, weights).at_sensitivities(),
+        thresholds=() if curve is None else curve.at_sensitivities(),
         **{key: values.get(key, math.nan) for key in NAMES},
     )
 

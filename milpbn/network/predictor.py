@@ -14,7 +14,8 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
-from milpbn.network.decisions import Costs, DecisionRule
+from milpbn.network.conformal import Conformal, Tables
+from milpbn.network.decisions import DO_NOT_KNOW, Costs, DecisionRule
 from milpbn.network.inference.queries import Queries
 from milpbn.network.margins import log_posterior
 
@@ -59,6 +60,7 @@ class ProbabilityPredictor(Predictor):
     """A predictor that has probabilities of the classes, and possibly costs by which it decides."""
 
     decision: DecisionRule | None = None
+    conformal: Conformal | None = None
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
@@ -94,14 +96,27 @@ class ProbabilityPredictor(Predictor):
             return log_scores.argmax(axis=1)
         return self.decision.choose(np.exp(log_posterior(log_scores)))
 
+    def predict(self, source: Source) -> NDArray[Any]:
+        """Return the label of each sample's class as `Predictor.predict`, or "do not know" where that costs less."""
+        return self.answered(self.predict_log_scores(source), self.labels)
+
+    def answered(self, log_scores: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[Any]:
+        """Return what is predicted from `predict_log_scores`, where the classes have these labels, shape (C,)."""
+        found = labels[self.chosen(log_scores)]
+        if self.decision is None or self.decision.abstain is None:
+            return found
+        none = self.decision.abstains(np.exp(log_posterior(log_scores)))
+        return np.where(none, DO_NOT_KNOW, found.astype(object))
+
     def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
         """Return the same model with costs: it predicts the class of least expected cost.
 
         Parameters
         ----------
         costs : mapping, data frame, DecisionRule or None
-            Costs by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes. None: the most
-            probable class is predicted.
+            Costs by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes. With
+            ``"abstain": 2``, also alone or as a column of costs, the answer is "do not know" where that costs less.
+            None: the most probable class is predicted.
         positive : str, optional
             The class that may be missed; by default the one that is less probable without any evidence.
 
@@ -136,6 +151,30 @@ class ProbabilityPredictor(Predictor):
         The columns are in the order of `classes` (and `labels`).
         """
         return np.exp(self.predict_log_posterior(source))
+
+    def predict_set(self, source: Source, error: float = 0.1, *, by_class: bool = False) -> NDArray[np.bool_]:
+        """Return whether each class is in the prediction set of each sample, shape (M, C).
+
+        At most this share of new rows has sets without the true class, or with `by_class` of the new rows of each
+        class. What is promised is described by `milpbn.network.parameters.sets.calibrate_sets`, which comes first. The
+        most probable class is always in the set. Raises `InputError` if the sets are not calibrated, or on so few rows
+        that all of them would hold all classes.
+        """
+        if self.conformal is None:
+            raise InputError(
+                "The sets of this classifier are not calibrated; give it rows first: milpbn decide CLASSIFIER DATA "
+                "--conformal folds (DATA are the training rows) or new (training has not seen them)."
+            )
+        data = self.encode(source)
+        own = self.predict_proba(data)
+        by_folds = [
+            own if fold.tables is None else self._with_tables(fold.tables).predict_proba(data)
+            for fold in self.conformal.folds
+        ]
+        return self.conformal.sets(by_folds, own, self.classes, error, by_class=by_class)
+
+    def _with_tables(self, tables: Tables) -> ProbabilityPredictor:
+        raise NotImplementedError
 
 
 class JointPredictor(ProbabilityPredictor):

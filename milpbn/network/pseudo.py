@@ -17,6 +17,7 @@ from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
+from milpbn.network.conformal import Conformal
 from milpbn.network.cpt import Cpt
 from milpbn.network.decisions import DecisionRule
 from milpbn.util.jsonable import Fields, shorten
@@ -38,8 +39,8 @@ class PseudoClassifier(TableClassifier):
         Features first, the class variable last.
     cpts : tuple of Cpt, length V
         One table per variable; the graph of their parents may have cycles.
-    decision : DecisionRule or None
-        As that of a `Classifier`.
+    decision, conformal
+        As those of a `Classifier`.
 
     Raises
     ------
@@ -50,6 +51,7 @@ class PseudoClassifier(TableClassifier):
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
     decision: DecisionRule | None = None
+    conformal: Conformal | None = None
 
     @property
     def _n_arcs(self) -> int:
@@ -95,6 +97,7 @@ class PseudoClassifier(TableClassifier):
             "variables": [asdict(v) for v in self.variables],
             "cpts": [{"parents": list(cpt.parents), "table": cpt.table.tolist()} for cpt in self.cpts],
             **({} if self.decision is None else {"decision": self.decision.to_dict()}),
+            **({} if self.conformal is None else {"conformal": self.conformal.to_dict()}),
         }
 
     @classmethod
@@ -122,7 +125,9 @@ class PseudoClassifier(TableClassifier):
         )
         decided = not f.missing("decision")
         decision = DecisionRule.read(f.fields("decision"), len(variables[-1].states)) if decided else None
-        return cls(variables, cpts, decision)
+        shapes = [[cpt.table.shape for cpt in cpts]]
+        sets = None if f.missing("conformal") else Conformal.read(f.fields("conformal"), shapes)
+        return cls(variables, cpts, decision, sets)
 
 
 def _table(rows: list[Any]) -> NDArray[np.float64]:

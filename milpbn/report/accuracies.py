@@ -139,6 +139,9 @@ def _costs(figures: Evaluation) -> dict[str, str]:
     low, high = found.interval or (np.nan, np.nan)
     rows["cost per row"] = f"{found.cost:.4g} ({low:.4g} to {high:.4g})"
     rows[f"always {figures.majority_class}"] = f"{found.majority:.4g}"
+    for name, share in (("abstained", found.abstained), ("accuracy of the answers", found.answered_right)):
+        if share is not None:
+            rows[name] = f"{100 * share[0]:.2f} % ({100 * share[1][0]:.2f} to {100 * share[1][1]:.2f} %)"
     if found.oracle is not None:
         rows["best threshold on these rows"] = f"{found.oracle:.4g}, at {found.threshold:.4g}"
     return rows

@@ -59,7 +59,8 @@ class Sums:
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
             self.cost = math.inf
             return
-        judged = Judged.of_logs(classifier.predict_log_joint(held_out), held_out)
+        logs = classifier.predict_log_joint(held_out)
+        judged = Judged.of_logs(logs, held_out, classifier.chosen(logs))
         self.correct += float(judged.weights[judged.correct].sum())
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
@@ -68,7 +69,7 @@ class Sums:
             own = [each[key].value for each in found if each]
             values += [float(np.mean(own))] if own else []
         if (decision := classifier.decision) is not None and judged.probabilities is not None:
-            costs = decision.of_rows(held_out.y, decision.choose(judged.probabilities))
+            costs = decision.realised(held_out.y, judged.probabilities)
             self.cost = (self.cost or 0.0) + float(judged.weights @ costs)
 
     def join(self, others: Sums) -> None:

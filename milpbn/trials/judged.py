@@ -80,9 +80,15 @@ class Judged:
         return cls(rows.weights, correct, losses, errors, rows.y, predicted, probabilities)
 
     @classmethod
-    def of_logs(cls, logs: NDArray[np.float64], data: Dataset) -> Judged:
-        """Judge log-joints or log-posteriors of the classes, shape (M, C), of all rows of some data."""
-        log_posteriors, predicted = log_posterior(logs), logs.argmax(axis=1)
+    def of_logs(
+        cls, logs: NDArray[np.float64], data: Dataset, predicted: NDArray[np.integer] | None = None
+    ) -> Judged:
+        """Judge log-joints or log-posteriors of the classes, shape (M, C), of all rows of some data.
+
+        By default the most probable classes are predicted.
+        """
+        log_posteriors = log_posterior(logs)
+        predicted = logs.argmax(axis=1) if predicted is None else predicted
         probabilities = np.exp(log_posteriors)
         return cls(
             data.weights,

@@ -127,6 +127,75 @@ def test_evaluate_states_the_cost_beside_the_majority_and_the_best_threshold(war
     assert document["by_class"][0]["roc_auc"] == pytest.approx(document["by_class"][1]["roc_auc"])
 
 
+def test_sets_are_calibrated_predicted_and_evaluated(ward, tmp_path):
+    done = succeed(
+        *("decide", ward / "c.json", ward / "train.csv", "--conformal", "folds"),
+        *("--output", tmp_path / "s.json"),
+    )
+    assert "calibrated on 700 rows of training, by 5 folds" in done.stdout
+    assert "calibrated on 700 rows of training" in succeed("info", tmp_path / "s.json").stdout
+    words = ("--conformal", "0.1", "--per-class")
+    predicted = pd.read_csv(_io(run("predict", tmp_path / "s.json", ward / "test.csv", *words, "-q").stdout))
+    inside = load_any_classifier(tmp_path / "s.json").predict_set(ward / "test.csv", 0.1, by_class=True)
+    names = np.array(["sick", "well"], dtype=object)
+    assert predicted["set"].tolist() == [" | ".join(names[row]) for row in inside]
+    assert set(predicted["set"]) >= {"sick | well", "well"}
+    shown = run("evaluate", tmp_path / "s.json", ward / "test.csv", *words).stdout
+    assert "sets         meant to hold the class of 90 % of the rows of each class" in shown
+    document = json.loads(
+        run("evaluate", tmp_path / "s.json", ward / "test.csv", *words, "--json", "-q").stdout
+    )
+    truth = pd.read_csv(ward / "test.csv")["state"]
+    covered = [own in found.split(" | ") for own, found in zip(truth, predicted["set"], strict=True)]
+    assert document["sets"][0]["coverage"] == pytest.approx(np.mean(covered))
+    assert f"{100 * np.mean(covered):.2f} %" in shown
+    assert "left out: only" in succeed("convert", tmp_path / "s.json", tmp_path / "s.sql").stderr
+
+
+def test_probabilities_are_shown_with_intervals(ward, tmp_path):
+    predicted = pd.read_csv(
+        _io(run("predict", ward / "c.json", ward / "test.csv", "--interval", "-q").stdout)
+    )
+    assert (predicted["low(sick)"] < predicted["P(sick)"]).all()
+    assert (predicted["P(sick)"] < predicted["high(sick)"]).all()
+    assert predicted["low(well)"].to_numpy() == pytest.approx(1 - predicted["high(sick)"].to_numpy())
+    explained = succeed(
+        "explain", ward / "c.json", ward / "test.csv", "--row", 1, "--label", "sick", "--against", "well",
+        "--output", tmp_path / "e.json",
+    )  # fmt: skip
+    low, high = predicted.loc[0, ["low(sick)", "high(sick)"]]
+    assert f"P(sick) is between {low:.4g} and {high:.4g} (95 % interval of the tables)" in explained.stdout
+    [row] = json.loads((tmp_path / "e.json").read_text())["predictions"]
+    assert row["intervals"][0] == pytest.approx([low, high])
+    succeed(
+        "learn", "naive-bayes", ward / "train.csv", "--parameters", "cll",
+        "--classifier", tmp_path / "cll.json", "-q",
+    )  # fmt: skip
+    told = refused("predict", tmp_path / "cll.json", ward / "test.csv", "--interval").stderr
+    assert "(--interval): the tables were fitted to the classes (cll)" in told
+    explained = succeed("explain", tmp_path / "cll.json", ward / "test.csv", "--row", 1).stdout
+    assert "The probabilities have no intervals: the tables were fitted" in explained
+
+
+def test_abstention_is_an_answer_of_its_own(ward, tmp_path):
+    words = ("--abstain", "0.1")
+    answers = pd.read_csv(_io(run("predict", ward / "c.json", ward / "test.csv", *words, "-q").stdout))[
+        "state"
+    ]
+    unsure = load_any_classifier(ward / "c.json").predict_proba(ward / "test.csv").max(axis=1) < 0.9
+    assert ((answers == "do not know") == unsure).all()
+    assert 0 < unsure.sum() < 700
+    shown = run("evaluate", ward / "c.json", ward / "test.csv", *words).stdout
+    assert f"abstained    {100 * unsure.mean():.2f} %  (95 % interval" in shown
+    right = answers == pd.read_csv(ward / "test.csv")["state"]
+    assert f"answered     {100 * right[~unsure].mean():.2f} % of the others are right" in shown
+    (tmp_path / "costs.csv").write_text("true,well,sick,abstain\nwell,0,1,0.1\nsick,1,0,0.1\n")
+    by_file = run(
+        "predict", ward / "c.json", ward / "test.csv", "--costs", tmp_path / "costs.csv", "-q"
+    ).stdout
+    assert pd.read_csv(_io(by_file))["state"].tolist() == answers.tolist()
+
+
 def _io(text):
     from io import StringIO
 
@@ -162,7 +231,17 @@ def test_a_selection_compares_costs(ward, tmp_path):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("decide c.json --output d.json", "Give one of --cost, --costs, --sensitivity and --alarm-rate"),
+        (
+            "decide c.json --output d.json",
+            "Give one of --cost, --costs, --sensitivity, --alarm-rate and --conformal",
+        ),
+        ("decide c.json --conformal new --output d.json", "name them as DATA"),
+        ("decide c.json test.csv --conformal folds --output d.json", "not those that are fitted to the rows"),
+        ("decide c.json train.csv --conformal new --output d.json", "are those of training"),
+        ("predict c.json test.csv --conformal .1", "milpbn decide CLASSIFIER DATA --conformal folds"),
+        ("predict c.json test.csv --per-class", "add --conformal SHARE"),
+        ("evaluate c.json test.csv --per-class", "add --conformal SHARE"),
+        ("predict c.json test.csv --abstain much", "'much' is not a finite number"),
         ("decide c.json --cost missed=1 false-alarm=1 --sensitivity .9 --output d.json", "Give one of"),
         ("decide c.json --sensitivity .9 --output d.json", "name them as DATA"),
         ("decide c.json train.csv --cost missed=1 false-alarm=1 --output d.json", "leave out 'train.csv'"),

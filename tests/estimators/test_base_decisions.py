@@ -157,3 +157,31 @@ def test_a_selection_takes_what_is_best_on_held_out_rows(ward, by):
     best = min if by in ("cost", "log-loss") else max
     assert getattr(chosen, by.replace("-", "_")) == pytest.approx(best(values), abs=1e-12)
     assert len(set(values)) > 1
+
+
+@pytest.mark.parametrize("balanced", [None, "balanced"])
+def test_sets_of_folds_and_of_new_rows(ward, balanced):
+    X, y = ward
+    weights = np.random.default_rng(7).integers(0, 3, 500).astype(float)
+    codes = np.where(y == "sick", 7, 3)
+    model = TANClassifier(class_weight=balanced).fit(X, codes, weights)
+    with pytest.raises(ValueError, match="not calibrated"):
+        model.predict_set(X)
+    for on, rows in (("folds", slice(None)), ("new", slice(0, 200))):
+        found = model.calibrate_sets(X[rows], codes[rows], weights[rows], on=on).predict_set(X, 0.03)
+        assert found.shape == (500, 2)
+        own = np.searchsorted(model.classes_, codes)
+        assert np.average(found[np.arange(500), own], weights=weights) > 0.95
+        top = model.predict_proba(X).argmax(axis=1)
+        assert found[np.arange(500), top].all()
+        assert 1 < found.sum(axis=1).mean() < 1.9
+
+
+def test_no_answer_is_an_object(ward):
+    X, y = ward
+    codes = np.where(y == "sick", 7, 3)
+    model = NaiveBayesClassifier(costs={"abstain": 0.2}).fit(X, codes)
+    p = model.predict_proba(X)
+    expected = [7 if b > 0.8 else 3 if a > 0.8 else "do not know" for a, b in p]
+    assert model.predict(X).tolist() == expected
+    assert len({*expected}) == 3

@@ -81,6 +81,12 @@ def test_costs_by_label_have_the_order_of_the_classes():
         ),
         ({"a": {"a": 0, "b": 0}, "b": {"a": 1, "b": 1}}, "cost the same"),
         ({}, "lack the class 'a'"),
+        ({"abstain": "much"}, r"--abstain \(abstain\) must be a finite number"),
+        ({"a": {"a": 0, "b": 1, "abstain": 1}, "b": {"a": 1, "b": 0}}, "for every true class, or for none"),
+        (
+            {"a": {"a": 0, "b": 1, "abstain": 1}, "b": {"a": 1, "b": 0, "abstain": 1}, "abstain": 1},
+            "given twice",
+        ),
         ([1, 2], "lack the class 'a'"),
     ],
 )
@@ -139,6 +145,50 @@ def test_three_classes_have_no_threshold(make_data, make_structure):
     assert "least expected cost" in decision.described(classifier.classes)
     with pytest.raises(InputError, match="are for two classes, and there are 3"):
         classifier.deciding({"missed": 2, "false_alarm": 1})
+
+
+@pytest.mark.parametrize(
+    ("costs", "errors", "none"),
+    [
+        ({"abstain": 0.3}, [[0, 1], [1, 0]], [0.3, 0.3]),
+        ({"missed": 3, "false_alarm": 1, "abstain": 0.7}, [[0, 1], [3, 0]], [0.7, 0.7]),
+        (
+            {"s0": {"s0": 0, "s1": 1, "abstain": 0.5}, "s1": {"s0": 2, "s1": 0, "abstain": 0.4}},
+            [[0, 1], [2, 0]],
+            [0.5, 0.4],
+        ),
+    ],
+)
+def test_no_class_is_answered_where_that_costs_least(two, tmp_path, costs, errors, none):
+    """Against a loop over rows and answers."""
+    data, classifier = two
+    decided = classifier.deciding(costs, positive="s1" if "missed" in costs else None)
+    expected, paid = [], []
+    for p, y in zip(classifier.predict_proba(data).tolist(), data.y.tolist(), strict=True):
+        of_answers = [sum(p[t] * (*errors[t], none[t])[a] for t in range(2)) for a in range(3)]
+        answer = min(range(3), key=of_answers.__getitem__)
+        expected.append(["s0", "s1", "do not know"][answer])
+        paid.append((*errors[y], none[y])[answer])
+    assert decided.predict(data).tolist() == expected
+    figures, w, expected = evaluate(decided, data).cost, data.weights, np.array(expected)
+    answered = expected != "do not know"
+    assert 5 < answered.sum() < 85
+    assert figures.cost == pytest.approx(w @ paid / w.sum())
+    assert figures.abstained[0] == pytest.approx(w[~answered].sum() / w.sum())
+    right = expected == np.array(["s0", "s1"])[data.y]
+    assert figures.answered_right[0] == pytest.approx(w[right].sum() / w[answered].sum())
+    assert figures.always_answered > figures.cost - 0.1
+    share, (low, high) = figures.abstained
+    assert low < share < high
+    save_classifier(decided, tmp_path / "c.json")
+    assert load_any_classifier(tmp_path / "c.json").decision == decided.decision
+
+
+def test_a_class_with_the_name_of_the_key_or_of_the_answer():
+    costs = {"abstain": {"abstain": 0, "b": 1}, "b": {"abstain": 2, "b": 0}}
+    assert DecisionRule.of(costs, ("abstain", "b"), None).abstain is None
+    with pytest.raises(InputError, match="'do not know', which is the answer"):
+        DecisionRule.of({"abstain": 0.1}, ("do not know", "b"), None)
 
 
 def test_every_kind_of_classifier_keeps_its_decision(two, tmp_path):

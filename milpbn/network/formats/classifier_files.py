@@ -2,16 +2,17 @@
 
 Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
 {variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table}} and
-``provenance``; ``has_class`` (false) if no variable is a class; and ``decision`` (costs, and their origin) if the class
-of least cost is predicted. A table has one axis per parent, in the listed order, and the axis of the variable's own
-states last. The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third
+``provenance``; ``has_class`` (false) if no variable is a class; ``decision`` (costs, and their origin) if the class
+of least cost is predicted; and ``conformal`` (calibration rows) if it predicts sets. A table has one axis per parent, in the listed order, and the axis of the variable's own
+states last; its ``concentration`` says by how many rows it is known. The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third
 one, and the documents of its networks in a list under ``members``.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from milpbn.network.averaged import VERSION as AVERAGED_VERSION
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.checks import check_variables
 from milpbn.network.classifier import Classifier
+from milpbn.network.conformal import Conformal
 from milpbn.network.cpt import Cpt
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.prior import UNIFORM
@@ -92,8 +94,11 @@ def any_classifier_to_dict(classifier: AnyClassifier) -> dict[str, Any]:
     if isinstance(classifier, PseudoClassifier):
         return classifier.to_dict()
     if isinstance(classifier, AveragedClassifier):
-        members = [classifier_to_dict(member) for member in classifier.members]
-        return {"format": AVERAGED_FORMAT, "version": AVERAGED_VERSION, "members": members}
+        members = [classifier_to_dict(replace(member, conformal=None)) for member in classifier.members]
+        whole = {"format": AVERAGED_FORMAT, "version": AVERAGED_VERSION, "members": members}
+        return (
+            whole if classifier.conformal is None else {**whole, "conformal": classifier.conformal.to_dict()}
+        )
     return classifier_to_dict(classifier)
 
 
@@ -128,12 +133,17 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         "smoothing": float(classifier.smoothing),
         "smoothing_towards": classifier.smoothing_towards,
         "cpts": {
-            names[cpt.variable]: {"parents": [names[j] for j in cpt.parents], "table": cpt.table.tolist()}
+            names[cpt.variable]: {
+                "parents": [names[j] for j in cpt.parents],
+                "table": cpt.table.tolist(),
+                **({} if cpt.concentration is None else {"concentration": cpt.concentration.tolist()}),
+            }
             for cpt in classifier.cpts
         },
         "provenance": json_safe(classifier.provenance),
         **({} if classifier.has_class else {"has_class": False}),
         **({} if classifier.decision is None else {"decision": classifier.decision.to_dict()}),
+        **({} if classifier.conformal is None else {"conformal": classifier.conformal.to_dict()}),
     }
 
 
@@ -176,7 +186,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
             raise InputError(
                 f"The parents of {where} are not those of the structure, in the order of the variables."
             )
-        cpts.append(Cpt(i, structure.parents[i], _table(_get(entry, "table", list, where), where)))
+        known = None if entry.get("concentration") is None else _table(entry["concentration"], where)
+        cpts.append(Cpt(i, structure.parents[i], _table(_get(entry, "table", list, where), where), known))
 
     smoothing = finite_number(document.get("smoothing"))
     if smoothing is None or smoothing < 0:
@@ -188,7 +199,18 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     if document.get("decision") is not None:
         read = Fields(_get(document, "decision", dict, "the file"), "Its decision")
         decision = DecisionRule.read(read, len(variables[-1].states))
-    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards, has_class, decision)
+    sets = _conformal(document, [cpts])
+    return Classifier(
+        variables, structure, tuple(cpts), smoothing, provenance, towards, has_class, decision, sets
+    )
+
+
+def _conformal(document: Mapping[str, Any], networks: Sequence[Sequence[Cpt]]) -> Conformal | None:
+    """Return what the sets of a classifier with these tables are calibrated on, if the file says it."""
+    if document.get("conformal") is None:
+        return None
+    shapes = [[cpt.table.shape for cpt in cpts] for cpts in networks]
+    return Conformal.read(Fields(document["conformal"], "Its key 'conformal'"), shapes)
 
 
 def _averaged_from_dict(document: Mapping[str, Any]) -> AveragedClassifier:
@@ -202,7 +224,8 @@ def _averaged_from_dict(document: Mapping[str, Any]) -> AveragedClassifier:
             members.append(classifier_from_dict(item))
         except InputError as error:
             raise InputError(f"Network {number} in 'members': {error}") from None
-    return AveragedClassifier(tuple(members))
+    sets = _conformal(document, [member.cpts for member in members])
+    return AveragedClassifier((replace(members[0], conformal=sets), *members[1:]) if sets else tuple(members))
 
 
 def _require_version(document: Mapping[str, Any], version: int) -> None:
@@ -247,7 +270,7 @@ def _variable(item: Any) -> Variable:
     return Variable(name, tuple(states), cuts, numeric, missing_state, label_type, column)
 
 
-def _table(value: list[Any], where: str) -> NDArray[np.float64]:
+def _table(value: Any, where: str) -> NDArray[np.float64]:
     try:
         table = np.array(value)
     except ValueError:  # rows of different lengths

@@ -16,7 +16,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
-from milpbn.network.decisions import DecisionRule
+from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
 from milpbn.util.extras import import_extra
@@ -56,14 +56,17 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     posteriors = [_posterior(graph, plan, zeros) for plan in plans]
     total = graph.sum(posteriors)
     graph.node("Div", [total, graph.constant(np.array(float(len(plans))))], output="probabilities")
-    best = graph.node("ArgMax", [_preferred(graph, classifier.decision)], axis=1, keepdims=0)
+    preferred, labels = _preferred(graph, classifier.decision), list(classifier.classes)
+    if classifier.decision is not None and classifier.decision.abstain is not None:
+        labels.insert(0, DO_NOT_KNOW)
+    best = graph.node("ArgMax", [preferred], axis=1, keepdims=0)
     graph.node(
         "LabelEncoder",
         [best],
         output="label",
         domain="ai.onnx.ml",
-        keys_int64s=list(range(len(classifier.classes))),
-        values_strings=list(classifier.classes),
+        keys_int64s=list(range(len(labels))),
+        values_strings=labels,
     )
     outputs = [
         onnx.helper.make_tensor_value_info("label", onnx.TensorProto.STRING, ["rows"]),
@@ -133,14 +136,21 @@ def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
 
 
 def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
-    """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class."""
+    """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class.
+
+    Where the answer may be "do not know", it has one more column, the first one.
+    """
     if decision is None:
         return "probabilities"
-    costs = graph.constant(decision.matrix - decision.matrix.min(axis=1, keepdims=True))
-    expected = graph.node("MatMul", ["probabilities", costs])
+    costs, abstaining = decision.differences
+    expected = graph.node("MatMul", ["probabilities", graph.constant(costs)])
     least = graph.node("ReduceMin", [expected, graph.constant(np.array([1]))], keepdims=1)
-    most = graph.node("Add", [least, graph.constant(np.array(decision.tolerance))])
-    return graph.node("Cast", [graph.node("LessOrEqual", [expected, most])], to=graph.int64)
+    tolerance = graph.constant(np.array(decision.tolerance))
+    parts = [graph.node("LessOrEqual", [expected, graph.node("Add", [least, tolerance])])]
+    if abstaining is not None:
+        none = graph.node("MatMul", ["probabilities", graph.constant(abstaining[:, None])])
+        parts.insert(0, graph.node("Less", [none, graph.node("Sub", [least, tolerance])]))
+    return graph.node("Cast", [graph.node("Concat", parts, axis=1)], to=graph.int64)
 
 
 def _is_number(variable: Variable) -> bool:

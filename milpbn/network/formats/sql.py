@@ -12,11 +12,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.data.dataset import UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
+from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_of
 
@@ -73,12 +75,19 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     wide = ", ".join(f"MAX(CASE WHEN class = {c} THEN p END) AS p{c}" for c in classes)
     steps.append(("milpbn_wide", f"SELECT milpbn_row, {wide}\nFROM milpbn_posterior\nGROUP BY milpbn_row"))
     # The number that must be the largest, and by how much another may be larger.
-    value, less = [f"p{c}" for c in classes], ""
+    value, less, best = [f"p{c}" for c in classes], "", ""
     if (decision := classifier.decision) is not None:
-        costs = decision.matrix - decision.matrix.min(axis=1, keepdims=True)
-        expected = (" + ".join(f"p{d} * {_number(0.0 - costs[d, c])}" for d in classes) for c in classes)
-        value, less = [f"({sum_})" for sum_ in expected], f" - {_number(decision.tolerance)}"
-    best = "\n".join(
+        costs, abstaining = decision.differences
+
+        def expected(of_classes: NDArray[np.float64]) -> str:
+            return f"({' + '.join(f'p{d} * {_number(0.0 - of_classes[d])}' for d in classes)})"
+
+        value, less = [expected(costs[:, c]) for c in classes], f" - {_number(decision.tolerance)}"
+        if abstaining is not None:
+            none = expected(abstaining)
+            above = " AND ".join(f"{none}{less} > {value[c]}" for c in classes)
+            best = f"    WHEN {above} THEN {_text(DO_NOT_KNOW)}\n"
+    best += "\n".join(
         f"    WHEN {' AND '.join(f'{value[c]} >= {value[d]}{less}' for d in classes if d != c)} "
         f"THEN {_text(classifier.classes[c])}"
         for c in classes

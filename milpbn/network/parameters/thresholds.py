@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
+from milpbn.network.conformal import Tables
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, positive_class
@@ -24,6 +25,8 @@ from milpbn.util.validation import real_number
 
 #: Largest difference of a probability between a classifier and one that is fitted anew to its training rows.
 SAME = 1e-3
+#: What can be done without folds.
+INSTEAD = "give costs (--cost), or for sets rows that training has not seen (--conformal new)"
 
 
 def decide_by_folds(
@@ -95,35 +98,54 @@ def decide_by_folds(
     return classifier.deciding(decision), figures
 
 
+@dataclass(frozen=True, eq=False)
+class HeldOutFold:
+    """Rows that a fold holds out, the networks' tables by the other rows, and P(c | z_m) by these, shape (R, C)."""
+
+    rows: NDArray[np.int64]
+    tables: Tables
+    probabilities: NDArray[np.float64]
+
+
 def held_out_probabilities(
     classifier: TableClassifier | AveragedClassifier, train: Dataset, random_state: int = 0
 ) -> NDArray[np.float64]:
     """Return P(c | z_m) of training rows, each by tables of the folds that do not hold it, shape (M, C)."""
+    found = np.empty((train.n_samples, len(classifier.classes)))
+    for fold in held_out_folds(classifier, train, random_state):
+        found[fold.rows] = fold.probabilities
+    return found
+
+
+def held_out_folds(
+    classifier: TableClassifier | AveragedClassifier, train: Dataset, random_state: int = 0
+) -> list[HeldOutFold]:
+    """Return the folds of training rows; `InputError` if tables cannot be fitted to the others as the classifier's."""
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     parts = {part.variables: part for part in encodings_of(train)}
-    splits = stratified_folds(train.y, min(FOLDS, train.n_samples), random_state)
-    total = np.zeros((train.n_samples, len(classifier.classes)))
     for member in members:
         data = parts[member.variables]
         if not isinstance(member, Classifier):
-            raise InputError(
-                "The tables of a pseudo-TAN cannot be fitted by folds; give costs or a threshold of your own (--cost)."
-            )
+            raise InputError(f"The tables of a pseudo-TAN cannot be fitted by folds; {INSTEAD}.")
         again = _fitted(member, data)
         if np.abs(again.predict_proba(data) - member.predict_proba(data)).max() > SAME:
             raise InputError(
                 f"The tables of the classifier are not those that are fitted to the rows of {data.name!r}, so that "
-                "folds cannot hold out rows: give its training data with the same options, or costs (--cost)."
+                f"folds cannot hold out rows: give its training data with the same options, or {INSTEAD}."
             )
-        for fit, held in splits:
-            total[held] += _fitted(member, data.take(fit)).predict_proba(data.take(held))
-    return total / len(members)
+    found = []
+    for fit, held in stratified_folds(train.y, min(FOLDS, train.n_samples), random_state):
+        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in members]
+        p = [one.predict_proba(parts[one.variables].take(held)) for one in fitted]
+        tables = tuple(tuple(cpt.table for cpt in one.cpts) for one in fitted)
+        found.append(HeldOutFold(held, tables, sum(p) / len(p)))
+    return found
 
 
 def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
     """Return the classifier with tables of the complete rows of some data, by the method of its own."""
     rows = data.take(np.flatnonzero((data.codes >= 0).all(axis=1)))
-    fitted = replace(classifier, decision=None, provenance={})
+    fitted = replace(classifier, decision=None, conformal=None, provenance={})
     fitted = replace(
         fitted,
         cpts=Classifier.fit(
@@ -136,6 +158,6 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
     if fit.method == ADDITIVE:
         raise InputError(
             "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe "
-            "readable, or give costs (--cost)."
+            f"readable, or {INSTEAD}."
         )
     return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,8 @@ def decided(count: int = 50) -> Iterator[Classifier | AveragedClassifier]:
         np.fill_diagonal(costs, -1.0)
         if number % 14 == 0:  # of three decisions, two have equal costs everywhere
             costs[:, 1] = costs[:, 0]
-        yield classifier.deciding(dict(zip(own.variables[-1].states, _by_label(own, costs), strict=True)))
+        given: dict[str, Any] = dict(zip(own.variables[-1].states, _by_label(own, costs), strict=True))
+        yield classifier.deciding(given | ({"abstain": 0.3} if number % 3 == 1 else {}))
 
 
 def _by_label(data: Dataset, costs: np.ndarray) -> list[dict[str, float]]:
@@ -133,17 +135,22 @@ def _by_label(data: Dataset, costs: np.ndarray) -> list[dict[str, float]]:
 
 
 def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:
-    """Check that a function decides on every row as `predict` does, ties included, for 50 random networks."""
+    """Check that a function decides on every row as `predict` does, ties and abstention included, for 50 networks."""
     frame, changed = pd.concat([rows(2, 60).drop(columns=TARGET), new_rows()], ignore_index=True), 0
+    abstained = 0
     for classifier in decided():
         labels, shares = scored(classifier, frame)
         assert (np.asarray(labels) == classifier.predict(frame)).all()
         costs = shares @ classifier.decision.matrix
         best = [min(range(len(row)), key=lambda c: (round(row[c], 6), c)) for row in costs.tolist()]
-        expected = np.array(classifier.classes)[best]
+        expected = np.array(classifier.classes, dtype=object)[best]
+        if classifier.decision.abstain is not None:
+            expected[costs.min(axis=1) > 0.3 + 1e-6] = "do not know"
+            abstained += (expected == "do not know").sum()
         assert (np.asarray(labels) == expected).all()  # brute force over the decisions
         changed += (labels != classifier.deciding(None).predict(frame)).any()
     assert changed > 25
+    assert abstained > 50
 
 
 def check_cuts(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:
