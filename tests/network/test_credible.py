@@ -122,6 +122,6 @@ def test_what_has_no_counts_has_no_intervals():
             fitted.predict_interval(data, share)
     with pytest.raises(InputError, match="draws must be at least 1"):
         fitted.predict_interval(data, draws=0)
+    broken = replace(fitted.cpts[0], concentration=np.array([1.0]))
     with pytest.raises(InputError, match="concentrations of 'x0' are not"):
-        broken = replace(fitted.cpts[0], concentration=np.array([1.0]))
         replace(fitted, cpts=(broken, *fitted.cpts[1:]))

@@ -1,11 +1,12 @@
 """The classifier file: a JSON object with everything that prediction needs.
 
 Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
-{variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table}} and
+{variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table, concentration}} and
 ``provenance``; ``has_class`` (false) if no variable is a class; ``decision`` (costs, and their origin) if the class
-of least cost is predicted; and ``conformal`` (calibration rows) if it predicts sets. A table has one axis per parent, in the listed order, and the axis of the variable's own
-states last; its ``concentration`` says by how many rows it is known. The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third
-one, and the documents of its networks in a list under ``members``.
+of least cost is predicted; and ``conformal`` (calibration rows) if it predicts sets. A table has one axis per parent,
+in the listed order, and the axis of the variable's own states last. The file of a pseudo-TAN has another ``format``;
+see `PseudoClassifier`. The file of an average has a third one, and the documents of its networks in a list under
+``members``.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def test_coverage_is_what_was_promised(on, weighted):
 
 
 def test_figures_are_those_of_the_sets(fitted):
-    truth, data, classifier = fitted
+    truth, _, classifier = fitted
     calibrated = calibrate_sets(classifier, truth.sample(80, random_state=5))
     rows = truth.sample(70, random_state=6)
     codes, w = rows.codes.copy(), np.random.default_rng(1).uniform(0.5, 2, 70)
