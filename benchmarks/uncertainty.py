@@ -36,17 +36,18 @@ SETS = (
     (300, 3, "tree", "right", "by class"),
     (1000, 5, "tree", "learnt", "random"),
 )
-#: Rows, structure, Dirichlet constant of the true tables, weights, and share of missing values in new rows.
+#: Rows, structure, Dirichlet constant of the true tables, weights, share of missing values in new rows, and smoothing.
 INTERVALS = (
-    (50, "naive Bayes", 1.0, "equal", 0.0),
-    (300, "naive Bayes", 1.0, "equal", 0.0),
-    (300, "naive Bayes", 1.0, "equal", 0.3),
-    (300, "tree", 1.0, "equal", 0.0),
-    (1000, "tree", 1.0, "equal", 0.0),
-    (300, "naive Bayes", 1.0, "by feature", 0.0),
-    (300, "naive Bayes", 1.0, "random", 0.0),
-    (300, "naive Bayes", 0.3, "equal", 0.0),
-    (300, "naive Bayes", 5.0, "equal", 0.0),
+    (50, "naive Bayes", 1.0, "equal", 0.0, 1.0),
+    (300, "naive Bayes", 1.0, "equal", 0.0, 1.0),
+    (300, "naive Bayes", 1.0, "equal", 0.3, 1.0),
+    (300, "tree", 1.0, "equal", 0.0, 1.0),
+    (1000, "tree", 1.0, "equal", 0.0, 1.0),
+    (300, "naive Bayes", 1.0, "by feature", 0.0, 1.0),
+    (300, "naive Bayes", 1.0, "random", 0.0, 1.0),
+    (300, "naive Bayes", 0.3, "equal", 0.0, 1.0),
+    (300, "naive Bayes", 0.3, "equal", 0.0, 0.3),
+    (300, "naive Bayes", 5.0, "equal", 0.0, 1.0),
 )
 
 
@@ -121,13 +122,13 @@ def _of(values: NDArray[np.float64]) -> dict[str, float]:
     }
 
 
-def of_intervals(world: tuple[int, str, float, str, float], draws: int) -> dict[str, Any]:
+def of_intervals(world: tuple[int, str, float, str, float, float], draws: int) -> dict[str, Any]:
     """Return the share of intervals that hold the true probability, and their mean width."""
-    n, kind, constant, weights, missing = world
+    n, kind, constant, weights, missing, smoothing = world
     rng, found = np.random.default_rng(1), []
     for k in range(draws):
         truth = network(rng, 2, kind, constant)
-        classifier = Classifier.fit(sample(truth, n, weights, rng), truth.structure)
+        classifier = Classifier.fit(sample(truth, n, weights, rng), truth.structure, smoothing)
         new = truth.sample(100, random_state=rng)
         codes = new.codes.copy()
         codes[:, :-1][rng.random((100, FEATURES)) < missing] = MISSING
@@ -135,7 +136,7 @@ def of_intervals(world: tuple[int, str, float, str, float], draws: int) -> dict[
         low, high = (ends[:, 0] for ends in classifier.predict_interval(new, random_state=k))
         p = truth.predict_proba(new)[:, 0]
         found.append(((low <= p) & (p <= high), high - low))
-    about = dict(zip(("rows", "network", "constant", "weights", "missing"), world, strict=True))
+    about = dict(zip(("rows", "network", "constant", "weights", "missing", "smoothing"), world, strict=True))
     return {**about, **_of(np.array(found).mean(axis=2))}
 
 

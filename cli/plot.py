@@ -33,6 +33,7 @@ KINDS = {
     "explain": "must",
     "compare": "never",
     **dict.fromkeys(CURVES, "must"),
+    "sets": "must",
 }
 
 
@@ -78,6 +79,7 @@ def plot(
     margins  classifier                               the histogram of the margins on DATA
     cpt      classifier                               the table of --variable
     explain  classifier                               what the variables contribute on DATA, or to --row K of it
+    sets     calibrated classifier                    how often prediction sets hold the class of DATA, and their sizes
     compare  output of milpbn compare                 the accuracies of the learners
     roc, precision-recall, gain, calibration: of a classifier on DATA, how well a class is told from the others
 
@@ -114,7 +116,7 @@ def plot(
         scene = _of_result(kind, file, data, table)
     elif kind == "compare":
         scene = _of_comparison(file)
-    elif kind in CURVES:
+    elif kind in CURVES or kind == "sets":
         scene = _of_curve(kind, file, str(data), table, positive)
     elif data is None:
         scene = _of_table(file, str(variable))
@@ -267,11 +269,13 @@ def _of_table(file: str, variable: str) -> Scene:
 def _of_curve(kind: str, file: str, data: str, table: TableOptions, positive: str | None) -> Scene:
     from milpbn.network import load_any_classifier
     from milpbn.network.evaluation import positive_class
-    from milpbn.plotting import draw_curve
+    from milpbn.plotting import draw_curve, draw_sets
     from milpbn.trials.judged import Judged
 
     classifier = load_any_classifier(file)
     samples, _ = table.for_rows("all" if table.rows == "all" else None).read(classifier, data)
+    if kind == "sets":
+        return draw_sets(classifier, samples, name=samples.name)
     one = positive_class(classifier.classes, samples, positive)
     rows = Judged.of(classifier, samples)
     return draw_curve(kind, rows, classifier.classes, positive=one, name=samples.name)

@@ -250,7 +250,7 @@ def cost_figures(
     """Return the cost of the decisions on rows with these probabilities, true classes and weights."""
     shares = weights / weights.sum()
     values, chosen = decision.realised(y, probabilities), decision.choose(probabilities)
-    none = decision.abstains(probabilities)
+    silent = decision.abstains(probabilities)
     constant = [float(shares @ decision.of_rows(y, np.full(len(y), c))) for c in range(len(classes))]
     counts = np.bincount(y[y >= 0], weights[y >= 0], len(classes))
     threshold = oracle = None
@@ -272,8 +272,8 @@ def cost_figures(
         constant=min(constant),
         threshold=threshold,
         oracle=oracle,
-        abstained=None if decision.abstain is None else _share(none, weights),
-        answered_right=None if decision.abstain is None else _share((chosen == y)[~none], weights[~none]),
+        abstained=None if decision.abstain is None else _share(silent, weights),
+        answered_right=None if decision.abstain is None else _share((chosen == y)[~silent], weights[~silent]),
         always_answered=None if decision.abstain is None else float(shares @ decision.of_rows(y, chosen)),
     )
 

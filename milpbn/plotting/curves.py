@@ -1,4 +1,4 @@
-"""Curves of how well classes are told from the others: ROC, precision-recall, gain and calibration."""
+"""Curves of how well classes are told from the others: ROC, precision-recall, gain, calibration, prediction sets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from milpbn.drawing.scene import SERIES, Box, Path, Scene
 from milpbn.errors import InputError
 from milpbn.network.calibration import BINS
 from milpbn.network.discrimination import LEADING, NAMES, Curve, class_figures
+from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import score_interval
+from milpbn.network.parameters.sets import evaluate_sets
+from milpbn.network.predictor import ProbabilityPredictor, Source
 from milpbn.trials.judged import Judged
 from milpbn.util.printing import printable
 
@@ -118,6 +121,39 @@ def draw_curve(
         if np.isfinite(at).all():
             across, up = chart.x(at[0]) - 5.0, chart.y(at[1]) - 5.0
             chart.scene.add(Box(across, up, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
+    return chart.scene
+
+
+def draw_sets(
+    classifier: ProbabilityPredictor, source: Source, *, name: str = "", width: float = 480.0
+) -> Scene:
+    """Draw how often prediction sets of labelled rows hold the class and have one class only, by the error allowed.
+
+    The dashed line is what is promised. `InputError` if the sets are not calibrated, or no row has a class.
+    """
+    rows = labelled_rows(classifier.encode(source))
+    evaluate_sets(classifier, rows, 0.5)  # refuses what no error allows
+    assert classifier.conformal is not None
+    least = float(classifier.conformal.least_errors(by_class=False).min())
+    errors = np.linspace(least, 0.5, 33)[1:]
+    found = [evaluate_sets(classifier, rows, float(error))[0] for error in errors]
+    lines = (
+        ("feature-edge", "sets with the true class", [one.coverage for one in found]),
+        ("class-edge", "sets of one class", [one.sizes[0] for one in found]),
+    )
+    chart = frame(
+        width,
+        width,
+        (0.0, 0.5),
+        (0.0, 1.0),
+        title=f"Prediction sets{f' of {printable(name)}' if name else ''}",
+        labels=("error: share of the sets that may lack the class", "share of the rows"),
+        notes=[(role, words) for role, words, _ in lines],
+    )
+    ends = ((chart.x(0.0), chart.y(1.0)), (chart.x(0.5), chart.y(0.5)))
+    chart.scene.add(Path(ends, "muted", dashed=True))
+    for role, _, values in lines:
+        _line(chart, errors, np.array(values), role)
     return chart.scene
 
 

@@ -14,7 +14,7 @@ from milpbn.errors import InputError
 from milpbn.network.discrimination import NAMES
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.plotting import CURVES, draw_curve
+from milpbn.plotting import CURVES, draw_curve, draw_sets
 from milpbn.report.template import CHART, figure
 from milpbn.trials.judged import Judged
 
@@ -75,6 +75,8 @@ def _detection(classifier: AnyClassifier, data: Dataset, figures: Evaluation, wh
             figure(draw_curve(kind, rows, figures.classes, positive=positive, width=CHART)) for kind in CURVES
         ]
         parts.append(folded(f"ROC, precision and recall, gain, calibration ({which} rows)", "".join(drawn)))
+    if classifier.conformal is not None and which == "test":
+        parts.append(folded("Prediction sets (test rows)", figure(draw_sets(classifier, data, width=CHART))))
     return "".join(parts)
 
 
