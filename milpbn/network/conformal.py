@@ -26,72 +26,54 @@ Tables = tuple[tuple[NDArray[np.float64], ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class CalibrationFold:
-    """Rows that some tables have not seen, and how probable their own classes were; equal rows are one.
-
-    Attributes
-    ----------
-    tables : Tables or None
-        None: those of the classifier itself.
-    probabilities : float64 array, shape (R,)
-        P(c_m | z_m), ascending; 0 for a class that training never saw.
-    classes : int array, shape (R,)
-        Codes of the true classes.
-    weights : float64 array, shape (R,)
-        Total weights.
-    """
-
-    tables: Tables | None
-    probabilities: NDArray[np.float64]
-    classes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-
-    @classmethod
-    def of(cls, probabilities: NDArray[np.float64], rows: Dataset, tables: Tables | None) -> CalibrationFold:
-        """Return the rows with their probabilities of all classes, shape (M, C)."""
-        own = np.where(rows.y >= 0, probabilities[np.arange(rows.n_samples), rows.y], 0.0)
-        different, index = np.unique(np.column_stack([own, rows.y]), axis=0, return_inverse=True)
-        weights = np.bincount(index.ravel(), rows.weights)
-        return cls(tables, different[:, 0], different[:, 1].astype(np.int64), weights)
-
-    def weight_up_to(self, probabilities: NDArray[np.float64], of_class: int | None) -> NDArray[np.float64]:
-        """Return the weight of the rows, or those of a class, with at most these probabilities; in their shape."""
-        inside = slice(None) if of_class is None else self.classes == of_class
-        totals = np.append(0.0, np.cumsum(self.weights[inside]))
-        return totals[np.searchsorted(self.probabilities[inside], probabilities + TIE, side="right")]
-
-
-@dataclass(frozen=True, eq=False)
 class Conformal:
-    """What prediction sets are calibrated on.
+    """What prediction sets are calibrated on: how probable the classes of rows were that some tables had not seen.
 
     Attributes
     ----------
-    folds : tuple of CalibrationFold
-        One of rows that training has not seen, or several of training rows, each with the tables of the others.
-    rows : int
-        Number of calibration rows.
+    tables : tuple of Tables
+        For each fold, those of the other folds' rows. None, if all rows are new to the classifier's own tables.
+    folds, classes : int arrays, shape (R,)
+        The fold of each row, and the code of its class, negative if training never saw it. Equal rows are one.
+    probabilities, weights : float64 arrays, shape (R,)
+        P(c_m | z_m) by the tables of the fold, 0 for a class that training never saw; and total weights.
     largest : tuple of float, length C + 1
         The largest weight of a row of each class, 0 without rows, and of all rows. A new row counts as much.
+    rows : int
+        Number of calibration rows.
     """
 
-    folds: tuple[CalibrationFold, ...]
-    rows: int
+    tables: tuple[Tables, ...]
+    folds: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    probabilities: NDArray[np.float64]
+    weights: NDArray[np.float64]
     largest: tuple[float, ...]
+    rows: int
 
     @classmethod
-    def of(cls, rows: Dataset, folds: Sequence[CalibrationFold]) -> Conformal:
-        """Return the calibration on some rows with classes, which are in the folds."""
-        of_classes = (rows.weights[rows.y == c].max(initial=0.0) for c in range(rows.n_classes))
-        return cls(tuple(folds), rows.n_samples, (*map(float, of_classes), float(rows.weights.max())))
+    def of(
+        cls,
+        rows: Dataset,
+        probabilities: NDArray[np.float64],
+        folds: NDArray[np.integer] | None = None,
+        tables: Sequence[Tables] = (),
+    ) -> Conformal:
+        """Return the calibration on rows with classes, from their probabilities of all classes, shape (M, C)."""
+        own = np.where(rows.y >= 0, probabilities[np.arange(rows.n_samples), rows.y], 0.0)
+        numbers = np.column_stack([np.zeros(rows.n_samples) if folds is None else folds, rows.y, own])
+        different, index = np.unique(numbers, axis=0, return_inverse=True)
+        fold, classes = different[:, :2].T.astype(np.int64)
+        largest = [rows.weights[rows.y == c].max(initial=0.0) for c in range(rows.n_classes)]
+        weights = np.bincount(index.ravel(), rows.weights)
+        most = tuple(map(float, [*largest, rows.weights.max()]))
+        return cls(tuple(tables), fold, classes, different[:, 2], weights, most, rows.n_samples)
 
     @property
     def origin(self) -> str:
         """What the sets were calibrated on, in words."""
-        rows = counted(self.rows, "row")
-        if self.folds[0].tables is None:
-            return f"{rows} that training has not seen"
-        return f"{rows} of training, by {len(self.folds)} folds"
+        how = f"of training, by {len(self.tables)} folds" if self.tables else "that training has not seen"
+        return f"{counted(self.rows, 'row')} {how}"
 
     def shares(self, probabilities: Sequence[NDArray[np.float64]], *, by_class: bool) -> NDArray[np.float64]:
         """Return the share of rows whose class was at most as probable, the new row among them, shape (M, C).
@@ -101,18 +83,21 @@ class Conformal:
         """
         found = np.ones(probabilities[0].shape)
         for c in range(found.shape[1]):
-            own, new = (c, self.largest[c]) if by_class else (None, self.largest[-1])
-            pairs = list(zip(self.folds, probabilities, strict=True))
-            below = sum(fold.weight_up_to(p[:, c], own) for fold, p in pairs)
-            total = sum(fold.weight_up_to(np.ones(1), own) for fold, _ in pairs)
+            compared = self.classes == c if by_class else np.ones(len(self.classes), dtype=bool)
+            new, below = self.largest[c if by_class else -1], np.zeros(len(found))
+            for fold, p in enumerate(probabilities):
+                inside = np.flatnonzero(compared & (self.folds == fold))
+                inside = inside[np.argsort(self.probabilities[inside])]
+                totals = np.append(0.0, np.cumsum(self.weights[inside]))
+                below += totals[np.searchsorted(self.probabilities[inside], p[:, c] + TIE, side="right")]
             if new > 0:
-                found[:, c] = (below + new) / (total + new)
+                found[:, c] = (below + new) / (self.weights[compared].sum() + new)
         return found
 
     def least_errors(self, *, by_class: bool) -> NDArray[np.float64]:
         """Return by class the error at and below which every set has it, shape (C,)."""
         nothing = np.full((1, len(self.largest) - 1), -1.0)
-        return self.shares([nothing] * len(self.folds), by_class=by_class)[0]
+        return self.shares([nothing] * (len(self.tables) or 1), by_class=by_class)[0]
 
     def sets(
         self,
@@ -155,12 +140,9 @@ class Conformal:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        folds = []
-        for fold in self.folds:
-            tables = fold.tables and [[table.tolist() for table in network] for network in fold.tables]
-            numbers = {key: getattr(fold, key).tolist() for key in ("probabilities", "classes", "weights")}
-            folds.append({"tables": tables, **numbers})
-        return {"rows": self.rows, "largest": list(self.largest), "folds": folds}
+        tables = [[[table.tolist() for table in network] for network in fold] for fold in self.tables]
+        lists = {key: getattr(self, key).tolist() for key in ("folds", "classes", "probabilities", "weights")}
+        return {"tables": tables, **lists, "largest": list(self.largest), "rows": self.rows}
 
     @classmethod
     def read(cls, f: Fields, shapes: Sequence[Sequence[tuple[int, ...]]]) -> Conformal:
@@ -168,25 +150,26 @@ class Conformal:
 
         `InputError` if a part is missing or does not fit the others.
         """
-        n_classes, folds = shapes[0][-1][-1], []
-        for part in f.objects("folds"):
-            tables = None if part.missing("tables") else _tables(part, shapes)
-            numbers, weights = (np.array(part.numbers(key, 0.0)) for key in ("probabilities", "weights"))
-            classes = np.array(part.wholes("classes", -1, n_classes - 1), dtype=np.int64)
-            if not len(numbers) == len(classes) == len(weights) or (np.diff(numbers) < 0).any():
-                raise part.contradiction("its calibration rows have lists of other lengths, or do not ascend")
-            folds.append(CalibrationFold(tables, numbers, classes, weights))
-        largest = f.numbers("largest", 0.0)
-        if not folds or len(largest) != n_classes + 1:
-            raise f.contradiction("the calibration of its sets has no rows, or other classes")
-        return cls(tuple(folds), f.whole("rows", 1), tuple(largest))
-
-
-def _tables(f: Fields, shapes: Sequence[Sequence[tuple[int, ...]]]) -> Tables:
-    try:
-        read = [[np.array(table, dtype=np.float64) for table in network] for network in f.items("tables")]
-    except (TypeError, ValueError):
-        read = []
-    if [[table.shape for table in network] for network in read] != [list(own) for own in shapes]:
-        raise f.contradiction("the tables of the calibration of its sets do not fit its own")
-    return tuple(tuple(network) for network in read)
+        try:
+            tables = tuple(
+                tuple(tuple(np.array(table, dtype=np.float64) for table in network) for network in fold)
+                for fold in f.items("tables")
+            )
+        except (TypeError, ValueError):
+            raise f.contradiction(
+                "a table has rows of other lengths, or values that are no numbers"
+            ) from None
+        n_classes, largest = shapes[0][-1][-1], tuple(f.numbers("largest", 0.0))
+        folds = np.array(f.wholes("folds", 0, max(len(tables) - 1, 0)), dtype=np.int64)
+        classes = np.array(f.wholes("classes", -1, n_classes - 1), dtype=np.int64)
+        numbers, weights = (np.array(f.numbers(key, 0.0)) for key in ("probabilities", "weights"))
+        fit = all(
+            [[t.shape for t in own] for own in fold] == [list(own) for own in shapes] for fold in tables
+        )
+        if not fit or not len(folds) == len(classes) == len(numbers) == len(weights) > 0:
+            raise f.contradiction(
+                "there are no calibration rows, their lists differ in length, or tables do not fit"
+            )
+        if len(largest) != n_classes + 1:
+            raise f.contradiction("its calibration is of other classes")
+        return cls(tables, folds, classes, numbers, weights, largest, f.whole("rows", 1))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -38,27 +38,22 @@ class DecisionRule:
 
     Attributes
     ----------
-    costs : tuple of tuples of float, shape (C, C)
-        Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit.
+    costs : tuple of tuples of float, shape (C, C) or (C, C + 1)
+        Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit. A last
+        column is the cost of answering `DO_NOT_KNOW`.
     origin : str
         Where they come from, in words.
     is_threshold : bool
         Whether the costs only stand for a threshold, and say nothing of what errors cost.
-    abstain : tuple of float, length C, or None
-        Cost of answering `DO_NOT_KNOW`, by true class; None if a class is always answered.
     """
 
     costs: tuple[tuple[float, ...], ...]
     origin: str = "costs"
     is_threshold: bool = False
-    abstain: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.abstain is not None and not (
-            len(self.abstain) == len(self.costs) and np.isfinite(self.abstain).all()
-        ):
-            raise InputError("The cost of abstaining is a finite number for every true class.")
-        if any(len(row) != len(self.costs) or not np.isfinite(row).all() for row in self.costs):
+        widths = {len(row) - len(self.costs) for row in self.costs}
+        if widths not in ({0}, {1}) or not np.isfinite(self.costs).all():
             raise InputError("Costs are a finite number for every true class and every decision.")
         if not self.spread > 0:
             raise InputError("All decisions cost the same, so that costs choose no class; give other costs.")
@@ -75,25 +70,18 @@ class DecisionRule:
         if not isinstance(costs, Mapping):
             costs = costs.T.to_dict() if hasattr(costs, "T") else {}
         given: dict[str, Any] = {str(key).replace("-", "_"): value for key, value in costs.items()}
-        own = given.pop(ABSTAIN, None) if ABSTAIN not in classes else None
+        alone = given.pop(ABSTAIN, None) if ABSTAIN not in classes else None
         if given and set(given) <= {*_OF_TWO} and not set(given) & {*classes}:
-            found = cls(*_of_two(given, classes, rarest))
-        elif own is not None and not given:
-            found = cls(tuple(map(tuple, (1.0 - np.eye(len(classes))).tolist())), "costs: error 1")
+            matrix, origin = _of_two(given, classes, rarest)
+        elif given or alone is None:
+            matrix, origin = _matrix(costs, classes), "costs"
         else:
-            rows = {key: row for key, row in costs.items() if own is None or str(key) != ABSTAIN}
-            matrix, by_class = _matrix(rows, classes)
-            if own is not None and by_class is not None:
-                raise InputError(
-                    "The cost of abstaining is given twice (--abstain, and a column of --costs)."
-                )
-            found = cls(matrix, abstain=by_class)
-        if own is not None:
-            each = _number(own, "--abstain (abstain)")
-            found = replace(
-                found, origin=f"{found.origin}, abstaining {each:g}", abstain=(each,) * len(classes)
-            )
-        if found.abstain is not None and DO_NOT_KNOW in classes:
+            matrix, origin = tuple(map(tuple, (1.0 - np.eye(len(classes))).tolist())), "costs: error 1"
+        if alone is not None:
+            each = _number(alone, "--abstain (abstain)")
+            matrix, origin = tuple((*row, each) for row in matrix), f"{origin}, abstaining {each:g}"
+        found = cls(matrix, origin)
+        if found.may_abstain and DO_NOT_KNOW in classes:
             raise InputError(
                 f"A class is called {DO_NOT_KNOW!r}, which is the answer of abstaining; rename it."
             )
@@ -115,8 +103,7 @@ class DecisionRule:
         )
         if len(costs) != n_classes:
             raise InputError(f"Its decision has costs of {len(costs)} classes, and there are {n_classes}.")
-        abstain = None if f.missing("abstain") else tuple(f.numbers("abstain"))
-        return cls(costs, f.text("origin"), f.flag("is_threshold"), abstain)
+        return cls(costs, f.text("origin"), f.flag("is_threshold"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
@@ -124,18 +111,27 @@ class DecisionRule:
             "costs": [list(row) for row in self.costs],
             "origin": self.origin,
             "is_threshold": self.is_threshold,
-            **({} if self.abstain is None else {"abstain": list(self.abstain)}),
         }
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """The costs, shape (C, C)."""
+        """The costs, in their shape."""
         return np.array(self.costs)
+
+    @property
+    def may_abstain(self) -> bool:
+        """Whether the answer may be `DO_NOT_KNOW`."""
+        return len(self.costs[0]) > len(self.costs)
+
+    @property
+    def differences(self) -> NDArray[np.float64]:
+        """The costs less the least cost of a class for each true class, which changes no choice, but adds rounding."""
+        return self.matrix - self.matrix[:, : len(self.costs)].min(axis=1, keepdims=True)
 
     @property
     def spread(self) -> float:
         """The largest difference between the costs of two decisions for one true class."""
-        return float(np.ptp(self.matrix, axis=1).max())
+        return float(np.ptp(self.matrix[:, : len(self.costs)], axis=1).max())
 
     @property
     def tolerance(self) -> float:
@@ -143,38 +139,20 @@ class DecisionRule:
         return TIE * self.spread
 
     def choose(self, probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return the chosen class of each row of probabilities, shapes (M,) and (M, C)."""
-        expected = probabilities @ self.differences[0]
+        """Return the chosen class of each row of probabilities, shapes (M,) and (M, C), be it answered or not."""
+        expected = probabilities @ self.differences[:, : len(self.costs)]
         return (expected <= expected.min(axis=1, keepdims=True) + self.tolerance).argmax(axis=1)
 
-    @property
-    def differences(self) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-        """The costs, shape (C, C), and those of abstaining, shape (C,), less the least cost of each true class.
-
-        The least cost changes no choice, and would only add rounding.
-        """
-        least = self.matrix.min(axis=1)
-        return self.matrix - least[:, None], None if self.abstain is None else np.array(self.abstain) - least
-
-    def abstains(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Return whether no class is answered, since that costs less, shape (M,)."""
-        costs, own = self.differences
-        if own is None:
-            return np.zeros(len(probabilities), dtype=bool)
-        return probabilities @ own < (probabilities @ costs).min(axis=1) - self.tolerance
-
-    def realised(
-        self, classes: NDArray[np.integer], probabilities: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the cost of each row's decision, shape (M,), from true codes; see `of_rows`."""
-        costs = self.of_rows(classes, self.choose(probabilities))
-        if self.abstain is None:
-            return costs
-        own = np.append(self.abstain, max(self.abstain))[classes]  # the code of an unseen class is negative
-        return np.where(self.abstains(probabilities), own, costs)
+    def answer(self, probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Return the same, but C where answering `DO_NOT_KNOW` costs less."""
+        chosen, expected = self.choose(probabilities), probabilities @ self.differences
+        if not self.may_abstain:
+            return chosen
+        silent = expected[:, -1] < expected[:, :-1].min(axis=1) - self.tolerance
+        return np.where(silent, len(self.costs), chosen)
 
     def of_rows(self, classes: NDArray[np.integer], chosen: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Return the cost of each row, shape (M,), from true and chosen codes.
+        """Return the cost of each row, shape (M,), from true codes and chosen ones or answers.
 
         A class that training never saw, whose code is negative, costs as much as the most expensive one.
         """
@@ -195,10 +173,8 @@ class DecisionRule:
     def described(self, classes: Sequence[str]) -> str:
         """Return the rule in a few words."""
         found = [self.threshold(k) for k in range(2)] if len(classes) == 2 else [None]
-        if self.abstain is not None:
-            return (
-                f"the class of least expected cost, or {DO_NOT_KNOW!r} where that costs less ({self.origin})"
-            )
+        if self.may_abstain:
+            return f"the class of least expected cost, or {DO_NOT_KNOW!r} if that costs less ({self.origin})"
         if None in found:
             return f"the class of least expected cost ({self.origin})"
         least = min((0, 1), key=lambda k: found[k] or 0.0)
@@ -249,8 +225,8 @@ def cost_figures(
 ) -> CostFigures:
     """Return the cost of the decisions on rows with these probabilities, true classes and weights."""
     shares = weights / weights.sum()
-    values, chosen = decision.realised(y, probabilities), decision.choose(probabilities)
-    silent = decision.abstains(probabilities)
+    answers, chosen = decision.answer(probabilities), decision.choose(probabilities)
+    values, silent = decision.of_rows(y, answers), answers == len(classes)
     constant = [float(shares @ decision.of_rows(y, np.full(len(y), c))) for c in range(len(classes))]
     counts = np.bincount(y[y >= 0], weights[y >= 0], len(classes))
     threshold = oracle = None
@@ -272,9 +248,9 @@ def cost_figures(
         constant=min(constant),
         threshold=threshold,
         oracle=oracle,
-        abstained=None if decision.abstain is None else _share(silent, weights),
-        answered_right=None if decision.abstain is None else _share((chosen == y)[~silent], weights[~silent]),
-        always_answered=None if decision.abstain is None else float(shares @ decision.of_rows(y, chosen)),
+        abstained=_share(silent, weights) if decision.may_abstain else None,
+        answered_right=_share((answers == y)[~silent], weights[~silent]) if decision.may_abstain else None,
+        always_answered=float(shares @ decision.of_rows(y, chosen)) if decision.may_abstain else None,
     )
 
 
@@ -307,11 +283,9 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
     return tuple(map(tuple, costs)), f"costs: missed {missed:g}, false alarm {alarm:g}"
 
 
-def _matrix(
-    costs: Mapping[Any, Any], classes: Sequence[str]
-) -> tuple[tuple[tuple[float, ...], ...], tuple[float, ...] | None]:
-    """Return the costs of a mapping by label, in the order of the classes, and those of abstaining if it has any."""
-    rows = {str(key): value for key, value in costs.items()}
+def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:
+    """Return the costs of a mapping by label, in the order of the classes, possibly with that of abstaining last."""
+    rows = {str(key): value for key, value in costs.items() if key != ABSTAIN or ABSTAIN in classes}
     unknown = [label for label in rows if label not in classes]
     absent = [label for label in classes if label not in rows]
     for labels, what in ((unknown, "name {!r}, which is no class"), (absent, "lack the class {!r}")):
@@ -319,20 +293,18 @@ def _matrix(
             raise InputError(
                 f"The costs (--costs, costs) {what.format(labels[0])}; the classes are {', '.join(map(repr, classes))}."
             )
-    found, abstain = [], []
+    found, answers = [], tuple(classes)
     for label in classes:
         row = rows[label]
         own = {str(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
-        if ABSTAIN in own and ABSTAIN not in classes:
-            abstain.append(_number(own.pop(ABSTAIN), f"The cost of abstaining for a row of {label!r}"))
-        if set(own) != set(classes):
+        if not found and ABSTAIN in own and ABSTAIN not in classes:
+            answers = (*classes, ABSTAIN)
+        if set(own) != set(answers):
             raise InputError(
-                f"The costs of rows of class {label!r} must name the cost of every decision: {', '.join(classes)}."
+                f"The costs of rows of class {label!r} must name the cost of every decision: {', '.join(answers)}."
             )
-        found.append(tuple(_number(own[to], f"The cost of {to!r} for a row of {label!r}") for to in classes))
-    if abstain and len(abstain) < len(classes):
-        raise InputError("The cost of abstaining (abstain) must be given for every true class, or for none.")
-    return tuple(found), tuple(abstain) or None
+        found.append(tuple(_number(own[to], f"The cost of {to!r} for a row of {label!r}") for to in answers))
+    return tuple(found)
 
 
 def _number(value: Any, what: str) -> float:

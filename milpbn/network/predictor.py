@@ -102,11 +102,10 @@ class ProbabilityPredictor(Predictor):
 
     def answered(self, log_scores: NDArray[np.float64], labels: NDArray[Any]) -> NDArray[Any]:
         """Return what is predicted from `predict_log_scores`, where the classes have these labels, shape (C,)."""
-        found = labels[self.chosen(log_scores)]
-        if self.decision is None or self.decision.abstain is None:
-            return found
-        none = self.decision.abstains(np.exp(log_posterior(log_scores)))
-        return np.where(none, DO_NOT_KNOW, found.astype(object))
+        if self.decision is None or not self.decision.may_abstain:
+            return labels[self.chosen(log_scores)]
+        answers = self.decision.answer(np.exp(log_posterior(log_scores)))
+        return np.array([*labels, DO_NOT_KNOW], dtype=object)[answers]
 
     def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
         """Return the same model with costs: it predicts the class of least expected cost.
@@ -167,10 +166,7 @@ class ProbabilityPredictor(Predictor):
             )
         data = self.encode(source)
         own = self.predict_proba(data)
-        by_folds = [
-            own if fold.tables is None else self._with_tables(fold.tables).predict_proba(data)
-            for fold in self.conformal.folds
-        ]
+        by_folds = [self._with_tables(fold).predict_proba(data) for fold in self.conformal.tables] or [own]
         return self.conformal.sets(by_folds, own, self.classes, error, by_class=by_class)
 
     def _with_tables(self, tables: Tables) -> ProbabilityPredictor:

@@ -69,7 +69,7 @@ class Sums:
             own = [each[key].value for each in found if each]
             values += [float(np.mean(own))] if own else []
         if (decision := classifier.decision) is not None and judged.probabilities is not None:
-            costs = decision.realised(held_out.y, judged.probabilities)
+            costs = decision.of_rows(held_out.y, decision.answer(judged.probabilities))
             self.cost = (self.cost or 0.0) + float(judged.weights @ costs)
 
     def join(self, others: Sums) -> None:

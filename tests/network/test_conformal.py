@@ -9,7 +9,7 @@ import pytest
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import DataWarning, InputError
-from milpbn.network.conformal import CalibrationFold, Conformal
+from milpbn.network.conformal import Conformal
 from milpbn.util.jsonable import Fields
 
 CLASSES = ("a", "b", "c")
@@ -33,8 +33,7 @@ def test_sets_are_those_of_loops_over_folds_and_rows(by_class):
     y, w = rng.integers(-1, 3, 40), rng.integers(1, 4, 40).astype(float)
     p, held = _probabilities(rng, 40), np.arange(40) % 2
     rows = _rows(y, w)
-    folds = [CalibrationFold.of(p[held == k], rows.take(np.flatnonzero(held == k)), None) for k in range(2)]
-    found = Conformal.of(rows, folds)
+    found = Conformal.of(rows, p, held, [(), ()])
     new = [_probabilities(rng, 30), _probabilities(rng, 30)]
     own = _probabilities(rng, 30)
     inside = found.sets(new, own, CLASSES, 0.3, by_class=by_class)
@@ -47,7 +46,7 @@ def test_sets_are_those_of_loops_over_folds_and_rows(by_class):
             share = (below + largest) / (sum(w[i] for i in compared) + largest)
             assert inside[m, c] == (share > 0.3 or c == own[m].argmax())
     # Without a class: its rows are compared with nothing, so that it is in every set.
-    none = Conformal.of(_rows(y[y != 2]), [CalibrationFold.of(p[y != 2], _rows(y[y != 2]), None)])
+    none = Conformal.of(_rows(y[y != 2]), p[y != 2])
     with pytest.warns(DataWarning, match="too few calibration rows of c, which is in every set"):
         assert none.sets(new[:1], own, CLASSES, 0.3, by_class=True)[:, 2].all()
 
@@ -61,7 +60,7 @@ def test_the_true_class_is_ruled_out_as_seldom_as_promised(n, error, digits):
     for _ in range(draws):
         p, y = _probabilities(rng, n + 1, digits), rng.integers(0, 3, n + 1)
         rows = _rows(y[:n])
-        found = Conformal.of(rows, [CalibrationFold.of(p[:n], rows, None)])
+        found = Conformal.of(rows, p[:n])
         outside.append(found.shares([p[n:]], by_class=False)[0, y[n]] <= error)
     expected = np.floor(error * (n + 1) + 1e-9) / (n + 1)
     spread = 3 * np.sqrt(expected * (1 - expected) / draws)
@@ -83,7 +82,7 @@ def test_the_promise_holds_for_rows_that_were_selected_by_their_weights():
         chosen = np.flatnonzero(rng.random(399) < chance[:399])[:100]
         for kept, w in ((weighted, 1 / chance[chosen]), (plain, None)):
             rows = _rows(y[chosen], w)
-            found = Conformal.of(rows, [CalibrationFold.of(p[chosen], rows, None)])
+            found = Conformal.of(rows, p[chosen])
             kept.append(found.shares([p[399:]], by_class=False)[0, y[399]] <= 0.2)
     spread = 3 * np.sqrt(0.2 * 0.8 / draws)
     assert 0.2 - 0.05 - spread < np.mean(weighted) < 0.2 + spread
@@ -93,7 +92,7 @@ def test_the_promise_holds_for_rows_that_were_selected_by_their_weights():
 def test_errors_that_nothing_can_keep_are_refused():
     rows = _rows(np.arange(9) % 3)
     p = np.full((9, 3), 1 / 3)
-    found = Conformal.of(rows, [CalibrationFold.of(p, rows, None)])
+    found = Conformal.of(rows, p)
     assert found.least_errors(by_class=False) == pytest.approx([0.1] * 3)
     assert found.least_errors(by_class=True) == pytest.approx([0.25] * 3)
     for error, sentence in ((0.1, "Give more than 0.1 "), (0.0, "above 0 and below 1"), (1.0, "below 1")):
@@ -104,19 +103,19 @@ def test_errors_that_nothing_can_keep_are_refused():
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda d: d["folds"][0].update(weights=[1.0]), "lists of other lengths"),
-        (lambda d: d["folds"][0].update(classes=[7] * 3), "from -1 to 2"),
-        (lambda d: d["folds"][0]["probabilities"].reverse(), "do not ascend"),
-        (lambda d: d.update(folds=[]), "no rows"),
+        (lambda d: d.update(weights=[1.0]), "lists differ in length"),
+        (lambda d: d.update(classes=[7] * 3), "from -1 to 2"),
+        (lambda d: d.update(folds=[1] * 3), "from 0 to 0"),
+        (lambda d: d.update(folds=[], classes=[], probabilities=[], weights=[]), "no calibration rows"),
         (lambda d: d.update(largest=[1.0]), "other classes"),
-        (lambda d: d["folds"][0].update(tables=[[[1.0]]]), "do not fit its own"),
-        (lambda d: d["folds"][0].update(tables=[[["x"], [1.0]]]), "do not fit its own"),
+        (lambda d: d.update(tables=[[[[1.0]]]]), "tables do not fit"),
+        (lambda d: d.update(tables=[[[["x"], [1.0]]]]), "no numbers"),
     ],
 )
 def test_damaged_calibrations_are_refused(change, sentence):
     rows = replace(_rows(np.arange(3)), weights=np.array([1.0, 2.0, 0.5]))
     p = np.array([[0.2, 0.8, 0.0], [0.1, 0.3, 0.6], [0.5, 0.1, 0.4]])
-    whole = Conformal.of(rows, [CalibrationFold.of(p, rows, None)])
+    whole = Conformal.of(rows, p)
     document = whole.to_dict()
     shapes = [[(1,), (3,)]]
     again = Conformal.read(Fields(document, "It"), shapes)

@@ -82,10 +82,13 @@ def test_costs_by_label_have_the_order_of_the_classes():
         ({"a": {"a": 0, "b": 0}, "b": {"a": 1, "b": 1}}, "cost the same"),
         ({}, "lack the class 'a'"),
         ({"abstain": "much"}, r"--abstain \(abstain\) must be a finite number"),
-        ({"a": {"a": 0, "b": 1, "abstain": 1}, "b": {"a": 1, "b": 0}}, "for every true class, or for none"),
+        (
+            {"a": {"a": 0, "b": 1, "abstain": 1}, "b": {"a": 1, "b": 0}},
+            "class 'b' must name the cost of every decision: a, b, abstain",
+        ),
         (
             {"a": {"a": 0, "b": 1, "abstain": 1}, "b": {"a": 1, "b": 0, "abstain": 1}, "abstain": 1},
-            "given twice",
+            "every true class and every decision",
         ),
         ([1, 2], "lack the class 'a'"),
     ],
@@ -186,7 +189,7 @@ def test_no_class_is_answered_where_that_costs_least(two, tmp_path, costs, error
 
 def test_a_class_with_the_name_of_the_key_or_of_the_answer():
     costs = {"abstain": {"abstain": 0, "b": 1}, "b": {"abstain": 2, "b": 0}}
-    assert DecisionRule.of(costs, ("abstain", "b"), None).abstain is None
+    assert DecisionRule.of(costs, ("abstain", "b"), None).costs == ((0, 1), (2, 0))
     with pytest.raises(InputError, match="'do not know', which is the answer"):
         DecisionRule.of({"abstain": 0.1}, ("do not know", "b"), None)
 

@@ -57,7 +57,7 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     total = graph.sum(posteriors)
     graph.node("Div", [total, graph.constant(np.array(float(len(plans))))], output="probabilities")
     preferred, labels = _preferred(graph, classifier.decision), list(classifier.classes)
-    if classifier.decision is not None and classifier.decision.abstain is not None:
+    if classifier.decision is not None and classifier.decision.may_abstain:
         labels.insert(0, DO_NOT_KNOW)
     best = graph.node("ArgMax", [preferred], axis=1, keepdims=0)
     graph.node(
@@ -142,14 +142,14 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     """
     if decision is None:
         return "probabilities"
-    costs, abstaining = decision.differences
-    expected = graph.node("MatMul", ["probabilities", graph.constant(costs)])
+    of_classes, of_silence = np.split(decision.differences, [len(decision.costs)], axis=1)
+    expected = graph.node("MatMul", ["probabilities", graph.constant(of_classes)])
     least = graph.node("ReduceMin", [expected, graph.constant(np.array([1]))], keepdims=1)
     tolerance = graph.constant(np.array(decision.tolerance))
     parts = [graph.node("LessOrEqual", [expected, graph.node("Add", [least, tolerance])])]
-    if abstaining is not None:
-        none = graph.node("MatMul", ["probabilities", graph.constant(abstaining[:, None])])
-        parts.insert(0, graph.node("Less", [none, graph.node("Sub", [least, tolerance])]))
+    if decision.may_abstain:
+        silent = graph.node("MatMul", ["probabilities", graph.constant(of_silence)])
+        parts.insert(0, graph.node("Less", [silent, graph.node("Sub", [least, tolerance])]))
     return graph.node("Cast", [graph.node("Concat", parts, axis=1)], to=graph.int64)
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.data.dataset import UNKNOWN, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
@@ -77,16 +76,14 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     # The number that must be the largest, and by how much another may be larger.
     value, less, best = [f"p{c}" for c in classes], "", ""
     if (decision := classifier.decision) is not None:
-        costs, abstaining = decision.differences
-
-        def expected(of_classes: NDArray[np.float64]) -> str:
-            return f"({' + '.join(f'p{d} * {_number(0.0 - of_classes[d])}' for d in classes)})"
-
-        value, less = [expected(costs[:, c]) for c in classes], f" - {_number(decision.tolerance)}"
-        if abstaining is not None:
-            none = expected(abstaining)
-            above = " AND ".join(f"{none}{less} > {value[c]}" for c in classes)
-            best = f"    WHEN {above} THEN {_text(DO_NOT_KNOW)}\n"
+        expected = [
+            " + ".join(f"p{d} * {_number(0.0 - costs[d])}" for d in classes)
+            for costs in decision.differences.T
+        ]
+        value, less = [f"({sum_})" for sum_ in expected], f" - {_number(decision.tolerance)}"
+        if decision.may_abstain:
+            silent = " AND ".join(f"{value[-1]}{less} > {value[c]}" for c in classes)
+            best = f"    WHEN {silent} THEN {_text(DO_NOT_KNOW)}\n"
     best += "\n".join(
         f"    WHEN {' AND '.join(f'{value[c]} >= {value[d]}{less}' for d in classes if d != c)} "
         f"THEN {_text(classifier.classes[c])}"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
-from milpbn.network.conformal import CalibrationFold, Conformal
+from milpbn.network.conformal import Conformal
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import Interval, score_interval
 from milpbn.network.parameters.thresholds import held_out_folds
@@ -43,7 +43,13 @@ def calibrate_sets(
     rows = labelled_rows(classifier.encode(source))
     if on == "folds":
         held_out = held_out_folds(classifier, rows, random_state)
-        folds = [CalibrationFold.of(one.probabilities, rows.take(one.rows), one.tables) for one in held_out]
+        numbers, p = (
+            np.empty(rows.n_samples, dtype=np.int64),
+            np.empty((rows.n_samples, len(classifier.classes))),
+        )
+        for number, fold in enumerate(held_out):
+            numbers[fold.rows], p[fold.rows] = number, fold.probabilities
+        found = Conformal.of(rows, p, numbers, [fold.tables for fold in held_out])
     else:
         first = classifier.members[0] if isinstance(classifier, AveragedClassifier) else classifier
         trained = getattr(first, "provenance", {}).get("data")
@@ -52,8 +58,7 @@ def calibrate_sets(
                 f"The rows of {rows.name!r} are those of training, on which the classifier looks surer than it is; "
                 "calibrate by folds (--conformal folds), or on other rows."
             )
-        folds = [CalibrationFold.of(classifier.predict_proba(rows), rows, None)]
-    found = Conformal.of(rows, folds)
+        found = Conformal.of(rows, classifier.predict_proba(rows))
     if isinstance(classifier, AveragedClassifier):
         return replace(
             classifier, members=(replace(classifier.members[0], conformal=found), *classifier.members[1:])

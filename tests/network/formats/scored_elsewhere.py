@@ -141,10 +141,10 @@ def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Non
     for classifier in decided():
         labels, shares = scored(classifier, frame)
         assert (np.asarray(labels) == classifier.predict(frame)).all()
-        costs = shares @ classifier.decision.matrix
+        costs = shares @ classifier.decision.matrix[:, : len(classifier.classes)]
         best = [min(range(len(row)), key=lambda c: (round(row[c], 6), c)) for row in costs.tolist()]
         expected = np.array(classifier.classes, dtype=object)[best]
-        if classifier.decision.abstain is not None:
+        if classifier.decision.may_abstain:
             expected[costs.min(axis=1) > 0.3 + 1e-6] = "do not know"
             abstained += (expected == "do not know").sum()
         assert (np.asarray(labels) == expected).all()  # brute force over the decisions
