@@ -58,7 +58,8 @@ def decide(
     threshold stand its sensitivity, precision and alarms on these rows.
 
     With --conformal, the file gets what the prediction sets of predict and evaluate need; a decision stays as it is.
-    New rows promise more than folds, and serve classifiers of any recipe.
+    For an error of 0.1, new rows promise that 90 % of the sets hold the class, for classifiers of any recipe. Folds
+    promise 80 %, and usually give 90 %.
 
     \b
     Examples:

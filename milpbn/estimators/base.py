@@ -184,7 +184,8 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         """Calibrate the sets of `predict_set`, and return the classifier itself.
 
         The rows are as for `fit`: ``new`` ones that `fit` has not seen, or those of `fit` (``folds``); see
-        `milpbn.network.parameters.sets.calibrate_sets`.
+        `milpbn.network.parameters.sets.calibrate_sets`. By ``folds`` with class weights, the promise is for rows that
+        are weighed by these.
         """
         check_is_fitted(self)
         data = self._labelled(X, y)

@@ -189,11 +189,6 @@ class CostFigures:
     ----------
     cost : float
         Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
-    abstained, answered_right : (float, interval) or None
-        Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
-        always answered, or never.
-    always_answered : float or None
-        The cost of never abstaining; None if a class is always answered.
     majority : float
         The same by always choosing the most frequent class.
     best_class : str
@@ -201,6 +196,11 @@ class CostFigures:
     threshold, oracle : float or None
         Of two classes, the threshold on the positive one that costs the least on these rows, and its cost: no choice of
         a threshold could have done better here. None for more classes.
+    abstained, answered_right : (float, interval) or None
+        Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
+        always answered, or never.
+    always_answered : float or None
+        The cost of never abstaining; None if a class is always answered.
     """
 
     cost: float

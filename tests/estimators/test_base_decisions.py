@@ -171,7 +171,7 @@ def test_sets_of_folds_and_of_new_rows(ward, balanced):
         found = model.calibrate_sets(X[rows], codes[rows], weights[rows], on=on).predict_set(X, 0.03)
         assert found.shape == (500, 2)
         own = np.searchsorted(model.classes_, codes)
-        assert np.average(found[np.arange(500), own], weights=weights) > 0.95
+        assert np.average(found[np.arange(500), own], weights=weights) > 0.93
         top = model.predict_proba(X).argmax(axis=1)
         assert found[np.arange(500), top].all()
         assert 1 < found.sum(axis=1).mean() < 1.9

@@ -43,26 +43,22 @@ def calibrate_sets(
     rows = labelled_rows(classifier.encode(source))
     if on == "folds":
         held_out = held_out_folds(classifier, rows, random_state)
-        numbers, p = (
-            np.empty(rows.n_samples, dtype=np.int64),
-            np.empty((rows.n_samples, len(classifier.classes))),
-        )
+        p, numbers = np.empty((rows.n_samples, len(classifier.classes))), np.empty(rows.n_samples, np.int64)
         for number, fold in enumerate(held_out):
-            numbers[fold.rows], p[fold.rows] = number, fold.probabilities
+            p[fold.rows], numbers[fold.rows] = fold.probabilities, number
         found = Conformal.of(rows, p, numbers, [fold.tables for fold in held_out])
     else:
         first = classifier.members[0] if isinstance(classifier, AveragedClassifier) else classifier
         trained = getattr(first, "provenance", {}).get("data")
-        if rows.sha256 and isinstance(trained, dict) and trained.get("sha256") == rows.sha256:
+        if isinstance(trained, dict) and trained.get("sha256") == rows.sha256:
             raise InputError(
                 f"The rows of {rows.name!r} are those of training, on which the classifier looks surer than it is; "
                 "calibrate by folds (--conformal folds), or on other rows."
             )
         found = Conformal.of(rows, classifier.predict_proba(rows))
     if isinstance(classifier, AveragedClassifier):
-        return replace(
-            classifier, members=(replace(classifier.members[0], conformal=found), *classifier.members[1:])
-        )
+        first, *others = classifier.members
+        return replace(classifier, members=(replace(first, conformal=found), *others))
     return replace(classifier, conformal=found)
 
 
