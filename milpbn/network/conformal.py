@@ -65,7 +65,7 @@ class Conformal:
         different, index = np.unique(numbers, axis=0, return_inverse=True)
         fold, classes = different[:, :2].T.astype(np.int64)
         largest = [rows.weights[rows.y == c].max(initial=0.0) for c in range(rows.n_classes)]
-        weights = np.bincount(index.ravel(), rows.weights)
+        weights = np.bincount(index.ravel(), rows.weights).astype(np.float64)
         most = tuple(map(float, [*largest, rows.weights.max()]))
         return cls(tuple(tables), fold, classes, different[:, 2], weights, most, rows.n_samples)
 
@@ -82,7 +82,7 @@ class Conformal:
         with the calibration rows of its own; without any, the share is 1.
         """
         found = np.ones(probabilities[0].shape)
-        for c in range(found.shape[1]):
+        for c in range(len(self.largest) - 1):
             compared = self.classes == c if by_class else np.ones(len(self.classes), dtype=bool)
             new, below = self.largest[c if by_class else -1], np.zeros(len(found))
             for fold, p in enumerate(probabilities):

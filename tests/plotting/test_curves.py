@@ -7,10 +7,13 @@ import pytest
 from pictures import of_kind, texts
 from sklearn import metrics
 
+from milpbn.data import Variable
 from milpbn.drawing.chart import Frame
 from milpbn.drawing.scene import Box, Path
 from milpbn.errors import InputError
-from milpbn.plotting import CURVES, curves, draw_curve
+from milpbn.network import Classifier, Cpt, Structure
+from milpbn.network.parameters.sets import calibrate_sets, evaluate_sets
+from milpbn.plotting import CURVES, curves, draw_curve, draw_sets
 from milpbn.trials.judged import Judged
 
 
@@ -24,8 +27,8 @@ def _rows(n_classes=2, n=300, seed=0):
 
 
 @pytest.fixture
-def drawn(monkeypatch):
-    """Draw a curve, and return the picture with the values of its thick lines."""
+def frames(monkeypatch):
+    """The frames of the curves that are drawn."""
     frames: list[Frame] = []
 
     def remembered(*args, **options):
@@ -34,6 +37,12 @@ def drawn(monkeypatch):
 
     make = curves.frame
     monkeypatch.setattr(curves, "frame", remembered)
+    return frames
+
+
+@pytest.fixture
+def drawn(frames):
+    """Draw a curve, and return the picture with the values of its thick lines."""
 
     def draw(kind, rows, **how):
         scene = draw_curve(kind, rows, [f"c{k}" for k in range(rows.probabilities.shape[1])], **how)
@@ -96,6 +105,28 @@ def test_several_classes_have_a_colour_each(drawn, kind, n_classes):
     assert any("3 more classes" in text for text in texts(scene)) == (n_classes == 11)
     for item in (*of_kind(scene, Path, width=2.0), *of_kind(scene, Path, width=1.0)):
         assert all(0 <= x <= scene.width and 0 <= y <= scene.height for x, y in item.steps)
+
+
+def test_sets_are_drawn_by_the_error_allowed(frames):
+    rng = np.random.default_rng(3)
+    variables = (Variable("x", ("a", "b", "c")), Variable("y", ("s", "t")))
+    structure = Structure(("x", "y"), ((1,), ()))
+    tables = (np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]), np.array([0.4, 0.6]))
+    truth = Classifier(variables, structure, (Cpt(0, (1,), tables[0]), Cpt(1, (), tables[1])))
+    model = calibrate_sets(truth, truth.sample(200, random_state=rng))
+    rows = truth.sample(300, random_state=rng)
+    scene = draw_sets(model, rows, name="ward")
+    assert {"Prediction sets of ward", "sets with the true class", "sets of one class"} <= {*texts(scene)}
+    [chart] = frames
+    covered, single = of_kind(scene, Path, width=2.0)
+    for line, value in ((covered, "coverage"), (single, "sizes")):
+        for x, y in (line.steps[0], line.steps[-1]):
+            error = 0.5 * (x - chart.x.start) / (chart.x.end - chart.x.start)
+            found = getattr(evaluate_sets(model, rows, error)[0], value)
+            level = (y - chart.y.start) / (chart.y.end - chart.y.start)
+            assert level == pytest.approx(found[0] if value == "sizes" else found, abs=0.01)
+    with pytest.raises(InputError, match="not calibrated"):
+        draw_sets(truth, rows)
 
 
 def test_what_cannot_be_drawn_is_said():

@@ -15,8 +15,9 @@ from pictures import Page
 from milpbn.claims.parts import SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.data import Dataset, Variable
-from milpbn.network import Classifier, Structure
+from milpbn.network import Classifier, PseudoClassifier, Structure
 from milpbn.network.evaluation import evaluate
+from milpbn.network.parameters.sets import calibrate_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.report import report_page
 from milpbn.solving.gains import arc_losses
@@ -112,6 +113,25 @@ def test_a_page_tells_costs_thresholds_and_curves(toy):
     assert plain.index(">accuracy<") < plain.index(">ROC-AUC<")
     assert text.index(">cost per row<") < text.index(">ROC-AUC<") < text.index(">accuracy<")
     assert "cost per row" not in plain
+    Page(text)
+
+
+def test_a_page_tells_abstention_sets_and_intervals(toy):
+    result, data, structure = toy
+    classifier = Classifier.fit(data, structure)
+    model = calibrate_sets(classifier, data, "folds").deciding({"abstain": 0.42})
+    test = classifier.sample(50, random_state=1)
+    text = report_page(result, classifier=model, train=data, test=test)
+    share, _ = evaluate(model, test).cost.abstained
+    assert f"{100 * share:.2f} % (" in text
+    assert ">accuracy of the answers<" in text
+    assert "Prediction sets (test rows)" in text
+    lowest = np.argsort(model.explain_global(test).margins.log_margins, kind="stable")[0]
+    low, high = model.predict_interval(test.take([lowest]))
+    label = int(model.predict_proba(test.take([lowest]))[0].argmax())
+    assert f"is between {low[0, label]:.4g} and {high[0, label]:.4g} (95 % interval" in text
+    plain = report_page(result, classifier=PseudoClassifier(data.variables, classifier.cpts), train=data)
+    assert "95 % interval of the tables" not in plain
     Page(text)
 
 
