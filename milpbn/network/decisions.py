@@ -293,7 +293,8 @@ def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[flo
             raise InputError(
                 f"The costs (--costs, costs) {what.format(labels[0])}; the classes are {', '.join(map(repr, classes))}."
             )
-    found, answers = [], tuple(classes)
+    found: list[tuple[float, ...]] = []
+    answers = tuple(classes)
     for label in classes:
         row = rows[label]
         own = {str(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +56,11 @@ def calibrate_sets(
                 "calibrate by folds (--conformal folds), or on other rows."
             )
         found = Conformal.of(rows, classifier.predict_proba(rows))
+    made: Any = classifier
     if isinstance(classifier, AveragedClassifier):
         first, *others = classifier.members
-        return replace(classifier, members=(replace(first, conformal=found), *others))
-    return replace(classifier, conformal=found)
+        return replace(made, members=(replace(first, conformal=found), *others))
+    return replace(made, conformal=found)
 
 
 @dataclass(frozen=True)

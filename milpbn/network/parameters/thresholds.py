@@ -123,6 +123,7 @@ def held_out_folds(
     """Return the folds of training rows; `InputError` if tables cannot be fitted to the others as the classifier's."""
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     parts = {part.variables: part for part in encodings_of(train)}
+    networks: list[Classifier] = []
     for member in members:
         data = parts[member.variables]
         if not isinstance(member, Classifier):
@@ -133,12 +134,13 @@ def held_out_folds(
                 f"The tables of the classifier are not those that are fitted to the rows of {data.name!r}, so that "
                 f"folds cannot hold out rows: give its training data with the same options, or {INSTEAD}."
             )
+        networks.append(member)
     found = []
     for fit, held in stratified_folds(train.y, min(FOLDS, train.n_samples), random_state):
-        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in members]
+        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in networks]
         p = [one.predict_proba(parts[one.variables].take(held)) for one in fitted]
         tables = tuple(tuple(cpt.table for cpt in one.cpts) for one in fitted)
-        found.append(HeldOutFold(held, tables, sum(p) / len(p)))
+        found.append(HeldOutFold(held, tables, np.mean(p, axis=0)))
     return found
 
 
