@@ -157,16 +157,9 @@ def _predictions(
     found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     texts = [one.to_text(shown) for one in found]
-    if isinstance(classifier, Classifier) and classifier.no_intervals is None:
-        ends = np.stack(classifier.predict_interval(rows), axis=-1)
-        for m, one in enumerate(found):
-            low, high = ends[m, one.classes.index(one.label)]
-            values[m]["intervals"] = ends[m].tolist()
-            texts[m] += (
-                f"\n  P({one.label}) is between {low:.4g} and {high:.4g} (95 % interval of the tables)"
-            )
-    elif isinstance(classifier, Classifier):
-        texts.append(f"The probabilities have no intervals: {classifier.no_intervals}.")
+    for m, one in enumerate(found if isinstance(classifier, Classifier) else ()):
+        values[m]["interval"] = classifier.interval_in_words(rows.take([m]), one.label)
+        texts[m] += f"\n  {values[m]['interval']}"
     return texts, {"predictions": values}
 
 

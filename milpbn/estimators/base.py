@@ -193,7 +193,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         if on == "folds":
             weights = weights_of_classes(self.class_weight, np.asarray(y), weights)
         data = Encodings.of([replace(part, weights=weights) for part in encodings_of(data)])
-        self.classifier_ = calibrate_sets(self.classifier_, data, on)
+        self._set({"classifier_": calibrate_sets(self.classifier_, data, on)})
         return self
 
     def predict_set(self, X: Any, error: float = 0.1, *, by_class: bool = False) -> NDArray[np.bool_]:

@@ -210,16 +210,12 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         parts.append(f"<h3>Margins of the {which} rows</h3>{figure(draw_margins(margins, width=CHART))}")
         lowest = margins.samples[np.argsort(margins.log_margins, kind="stable")[:ROWS]]
         drawn = []
-        explained, said = classifier.explain_local(data.take(lowest)), [""] * len(lowest)
-        if isinstance(classifier, Classifier) and classifier.no_intervals is None:
-            ends = np.stack(classifier.predict_interval(data.take(lowest)), axis=-1)
-            for m, one in enumerate(explained):
-                low, high = ends[m, one.classes.index(one.label)]
-                said[m] = f"P({one.label}) is between {low:.4g} and {high:.4g} (95 % interval of the tables)."
-        for row, explanation, interval in zip(lowest, explained, said, strict=True):
+        for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
             if all(np.isfinite(each.log_odds) for each in explanation.contributions):
                 one = replace(explanation, sample=int(row))
-                drawn.append(figure(draw_prediction(one, width=CHART), interval))
+                known = isinstance(classifier, Classifier) and classifier.no_intervals is None
+                said = classifier.interval_in_words(data.take([row]), one.label) if known else ""
+                drawn.append(figure(draw_prediction(one, width=CHART), said))
         if drawn:
             rows = counted(len(drawn), f"{which} row")
             parts.append(folded(f"The lowest margins, explained: {rows}", "".join(drawn)))
