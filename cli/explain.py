@@ -157,9 +157,12 @@ def _predictions(
     found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     texts = [one.to_text(shown) for one in found]
-    for m, one in enumerate(found if isinstance(classifier, Classifier) else ()):
-        values[m]["interval"] = classifier.interval_in_words(rows.take([m]), one.label)
-        texts[m] += f"\n  {values[m]['interval']}"
+    if isinstance(classifier, Classifier):
+        for m, one in enumerate(found):
+            texts[m] += f"\n  {classifier.interval_in_words(rows.take([m]), one.label)}"
+            if classifier.no_intervals is None:
+                low, high = classifier.predict_interval(rows.take([m]))
+                values[m]["intervals"] = np.column_stack([low[0], high[0]]).tolist()
     return texts, {"predictions": values}
 
 

@@ -213,8 +213,9 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
             if all(np.isfinite(each.log_odds) for each in explanation.contributions):
                 one = replace(explanation, sample=int(row))
-                known = isinstance(classifier, Classifier) and classifier.no_intervals is None
-                said = classifier.interval_in_words(data.take([row]), one.label) if known else ""
+                said = ""
+                if isinstance(classifier, Classifier) and classifier.no_intervals is None:
+                    said = classifier.interval_in_words(data.take([row]), one.label)
                 drawn.append(figure(draw_prediction(one, width=CHART), said))
         if drawn:
             rows = counted(len(drawn), f"{which} row")

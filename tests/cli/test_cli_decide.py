@@ -166,7 +166,7 @@ def test_probabilities_are_shown_with_intervals(ward, tmp_path):
     low, high = predicted.loc[0, ["low(sick)", "high(sick)"]]
     assert f"P(sick) is between {low:.4g} and {high:.4g} (95 % interval of the tables)." in explained.stdout
     [row] = json.loads((tmp_path / "e.json").read_text())["predictions"]
-    assert row["interval"] in explained.stdout
+    assert row["intervals"][0] == pytest.approx([low, high])
     succeed(
         "learn", "naive-bayes", ward / "train.csv", "--parameters", "cll",
         "--classifier", tmp_path / "cll.json", "-q",
