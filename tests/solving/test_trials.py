@@ -19,6 +19,7 @@ from milpbn.claims.selection import Trial
 from milpbn.cli.app import app
 from milpbn.data import read_table
 from milpbn.errors import InputError, NoIncumbentError
+from milpbn.network import Classifier, Structure
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import reductions
@@ -251,3 +252,19 @@ def test_trials_of_the_native_engine_need_no_room_for_a_model(monkeypatch: pytes
     assert not any(asked)
     choose(Question(data, Score(name="cll")), replace(QUIET, backend="highs"), Grid(None, (1,)))
     assert any(asked)
+
+
+def test_accuracies_are_those_of_the_decisions():
+    """With costs, and abstention, the class that is chosen counts, not the most probable one; the cost is that paid."""
+    data = random_data(3, n_classes=2, n_samples=80, weights=True)
+    plain = Classifier.fit(data, Structure.empty(data.names))
+    often = str(plain.predict(data)[0])
+    [seldom] = {*plain.classes} - {often}
+    decided = plain.deciding({"missed": 9, "false_alarm": 1, "positive": seldom, "abstain": 0.1})
+    sums, chosen = Sums(), decided.predict_codes(data)
+    sums.add(decided, data)
+    assert (
+        sums.right == (chosen == data.y).sum() != (decided.deciding(None).predict_codes(data) == data.y).sum()
+    )
+    assert sums.correct == pytest.approx(data.weights[chosen == data.y].sum())
+    assert sums.cost == pytest.approx(0.1 * data.weights.sum())  # no class costs less in any row
