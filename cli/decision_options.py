@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from milpbn.cli.sections import flag, given, option, option_group
+from milpbn.cli.sections import Values, flag, given, option, option_group
 from milpbn.cli.types import CLASS, FILE, NUMBER, Parsed
 from milpbn.errors import InputError
 
@@ -45,20 +45,6 @@ ABSTAIN = option(
     "where an error costs 1.",
     metavar="COST",
 )
-#: Of verbs that give sets of classes.
-CONFORMAL = option(
-    "--conformal error",
-    NUMBER,
-    "Sets that lack the true class in at most this share of the rows, such as 0.1; milpbn decide calibrates them.",
-    metavar="SHARE",
-)
-PER_CLASS = flag("--per-class", "With --conformal: at most this share of the rows of each class.")
-
-
-def check_per_class(error: float | None, per_class: bool) -> None:
-    """Refuse ``--per-class`` without ``--conformal``."""
-    if per_class and error is None:
-        raise InputError("--per-class is about sets; add --conformal SHARE, such as --conformal 0.1.")
 
 
 @dataclass(frozen=True)
@@ -127,3 +113,21 @@ def decision_options(positive: str) -> Any:
     return option_group("Decision", "decision", COST, COSTS, ABSTAIN, option("--positive", CLASS, positive))(
         _gather
     )
+
+
+@option_group(
+    "Options",
+    "sets",
+    option(
+        "--conformal error",
+        NUMBER,
+        "Sets that lack the true class in at most this share of the rows, such as 0.1; milpbn decide calibrates them.",
+        metavar="SHARE",
+    ),
+    flag("--per-class by_class", "With --conformal: at most this share of the rows of each class."),
+)
+def set_options(error: float | None, by_class: bool) -> Values:
+    """Add the argument ``sets`` to verbs that give sets of classes; its error is None if they are not wanted."""
+    if by_class and error is None:
+        raise InputError("--per-class is about sets; add --conformal SHARE, such as --conformal 0.1.")
+    return Values(error=error, by_class=by_class)

@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.decision_options import (
-    CONFORMAL,
-    PER_CLASS,
-    DecisionOptions,
-    check_per_class,
-    decision_options,
-)
+from milpbn.cli.decision_options import DecisionOptions, decision_options, set_options
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
-from milpbn.cli.sections import flag, option, options, verb
+from milpbn.cli.sections import Values, flag, option, options, verb
 from milpbn.cli.steps import json_line, say_notes, write_json, write_text
 from milpbn.cli.table_options import RowOptions, row_options
 from milpbn.cli.types import DATA, FILE, OUTPUT
@@ -36,14 +30,14 @@ JSON = flag("--json as_json", "Print the figures as one JSON object.")
 @click.argument("data", type=DATA)
 @row_options
 @decision_options("The class to detect, or that is missed; default the rarest one.")
-@options(CONFORMAL, PER_CLASS, JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
+@set_options
+@options(JSON, option("--output", OUTPUT, "Write the figures as JSON, too."), NO_NOTES)
 def evaluate(
     classifier: str,
     data: str,
     chosen: RowOptions,
     decision: DecisionOptions,
-    error: float | None,
-    per_class: bool,
+    sets: Values,
     as_json: bool,
     output: str | None,
     quiet: bool,
@@ -81,8 +75,6 @@ def evaluate(
       milpbn evaluate classifier.json test.csv --output figures.json
       milpbn evaluate calibrated.json test.csv --conformal 0.1
     """
-    check_per_class(error, per_class)
-
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.network import evaluate as count
     from milpbn.network.explanation.overall import recorded_gamma
@@ -97,16 +89,16 @@ def evaluate(
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(provenance)
     about = None if record is None else record.to_dict()
-    sets = None if error is None else evaluate_sets(loaded, samples, error, by_class=per_class)
+    found = [] if sets.error is None else evaluate_sets(loaded, samples, sets.error, by_class=sets.by_class)
     document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
-    document |= {} if sets is None else {"sets": [asdict(one) for one in sets]}
+    document |= {"sets": [asdict(one) for one in found]} if found else {}
     write_json(output, document)
     if as_json:
         write_text(None, json_line(document))
     else:
         say(describe(figures, rows, record, networks, alone=decision.positive is not None))
-        if sets is not None and error is not None and loaded.conformal is not None:
-            say(_sets(sets, error, per_class, loaded.conformal.origin))
+        if found and loaded.conformal is not None:
+            say(_sets(found, sets, loaded.conformal.origin))
 
 
 def describe(
@@ -163,7 +155,7 @@ def describe(
     )
 
 
-def _sets(found: Sequence[SetFigures], error: float, per_class: bool, origin: str) -> list[str]:
+def _sets(found: Sequence[SetFigures], asked: Values, origin: str) -> list[str]:
     """Return how often prediction sets hold the true class, and how large they are, of all rows and by class."""
     head = ["", "rows", "with the class", "95 % interval", "mean size", "one class"]
     rows = []
@@ -171,9 +163,9 @@ def _sets(found: Sequence[SetFigures], error: float, per_class: bool, origin: st
         low, high = one.coverage_interval
         shares = [f"{100 * one.coverage:.2f} %", f"{100 * low:.2f} to {100 * high:.2f} %", f"{one.size:.3f}"]
         rows.append([one.label or "all", f"{one.rows}", *shares, f"{100 * one.sizes[0]:.1f} %"])
-    whose = "rows of each class" if per_class else "rows"
+    whose = "rows of each class" if asked.by_class else "rows"
     return [
-        f"sets         meant to hold the class of {100 * (1 - error):g} % of the {whose}; calibrated on",
+        f"sets         meant to hold the class of {100 * (1 - asked.error):g} % of the {whose}; calibrated on",
         f"             {origin}",
         *_table([head, *rows]),
     ]

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.decision_options import (
-    CONFORMAL,
-    PER_CLASS,
-    DecisionOptions,
-    check_per_class,
-    decision_options,
-)
+from milpbn.cli.decision_options import DecisionOptions, decision_options, set_options
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_text
@@ -39,8 +33,6 @@ if TYPE_CHECKING:
     flag("--proba", "Add P(class | sample) of every class."),
     flag("--interval", "Add P(class | sample) with its 95 % interval, from how few rows the tables come."),
     flag("--joint", "Add log P(class, sample) of every class, in nats."),
-    CONFORMAL,
-    PER_CLASS,
     option(
         "--keep",
         NAMES,
@@ -48,6 +40,7 @@ if TYPE_CHECKING:
         multiple=True,
     ),
 )(Values)
+@set_options
 @decision_options("The class that is missed; default the rarer of two.")
 @options(IGNORE_UNSEEN, DATA_DIR)
 @text_options
@@ -56,6 +49,7 @@ def predict(
     classifier: str,
     data: str,
     written: Values,
+    sets: Values,
     decision: DecisionOptions,
     ignore_unseen: bool,
     data_dir: str | None,
@@ -89,8 +83,6 @@ def predict(
       milpbn predict classifier.json new.csv --interval
       milpbn predict calibrated.json new.csv --conformal 0.1
     """
-    check_per_class(written.error, written.per_class)
-
     from milpbn.data import read_encodings
     from milpbn.network import AveragedClassifier, load_any_classifier
 
@@ -104,7 +96,7 @@ def predict(
     kept = _kept_columns(loaded, table, [name for names in written.keep for name in names])
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     say_notes(samples.notes, quiet=quiet)
-    found = _predictions(loaded, samples, kept, written)
+    found = _predictions(loaded, samples, kept, written, sets)
     write_text(written.output, found.to_csv(index=False, lineterminator="\n"))
 
 
@@ -140,7 +132,7 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
 
 
 def _predictions(
-    classifier: AnyClassifier, samples: Dataset, kept: pd.DataFrame, written: Values
+    classifier: AnyClassifier, samples: Dataset, kept: pd.DataFrame, written: Values, sets: Values
 ) -> pd.DataFrame:
     """Return one row per sample: kept cells, the predicted class, a column per class and figure."""
     import numpy as np
@@ -156,8 +148,8 @@ def _predictions(
     target, labels = classifier.variables[-1].name, np.array(classifier.classes, dtype=object)
     name = f"predicted {target}" if target in kept else target
     blocks = [kept, pd.DataFrame({name: classifier.answered(log_joint, labels)})]
-    if written.error is not None:
-        inside = classifier.predict_set(samples, written.error, by_class=written.per_class)
+    if sets.error is not None:
+        inside = classifier.predict_set(samples, sets.error, by_class=sets.by_class)
         blocks.append(pd.DataFrame({"set": [" | ".join(labels[row]) for row in inside]}))
     if written.proba or written.interval:
         found = {"P": np.exp(log_posterior(log_joint))}
