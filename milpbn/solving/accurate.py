@@ -17,7 +17,7 @@ from milpbn.claims.reasons import Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
-from milpbn.errors import InputError, MilpbnError
+from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.network.additive.choice import OutOfTime, Sources
 from milpbn.network.additive.interactions import Block, Room
 from milpbn.network.additive.learning import (
@@ -156,8 +156,15 @@ class _Recipe:
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
-            preferred = self._preferred(chosen, fine)
-            found, failures = self._search(coarse, preferred and preferred[1])
+            asked, preferred = self.question, self._preferred(chosen, fine)
+            try:
+                found, failures = self._search(coarse, preferred and preferred[1])
+            except NoIncumbentError:
+                if self.question.score == asked.score:
+                    raise
+                # There is no time for the coefficients of so many parent sets.
+                self.question, preferred = asked, None
+                found, failures = self._search(coarse, None)
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")

@@ -12,7 +12,7 @@ import pytest
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.additive import choice, learning
 from milpbn.network.additive.model import Additive
@@ -141,6 +141,23 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
     )
     assert result.classifier.structure == result.structure
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
+
+
+def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def narrow(question: Any, *arguments: Any, **options: Any) -> Result:
+        if question.score.max_parents > 2:
+            raise NoIncumbentError("The time limit ended.")
+        return maximise(question, *arguments, **options)
+
+    maximise = accurate.maximise
+    monkeypatch.setattr(accurate, "maximise", narrow)
+    result = run(rule_of(200, 0), time_limit=20)
+    assert result.score.max_parents == 2
+    assert result.parameters is not None
+    assert result.parameters.fitted
+    assert max(map(len, result.classifier.structure.parents)) == 2
 
 
 def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.MonkeyPatch) -> None:

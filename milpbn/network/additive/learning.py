@@ -37,7 +37,7 @@ TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
 MOST_ROWS = 12_000
 #: Numbers of folds and repeats up to so many rows.
-PLANS = ((500, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
+PLANS = ((250, 5, 5), (500, 5, 2), (4000, 5, 1), (MOST_ROWS, 3, 1))
 
 
 @dataclass(frozen=True)
