@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.sections import Values, flag, given, option, option_group
-from milpbn.cli.types import CLASS, FILE, NUMBER, Parsed
+from milpbn.cli.types import CLASS, FILE, MONOTONE, NUMBER, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -45,6 +45,21 @@ ABSTAIN = option(
     "where an error costs 1.",
     metavar="COST",
 )
+
+
+def monotone_option(help_text: str) -> Any:
+    """Return the option ``--monotone`` with a beginning of its help."""
+    return option(
+        "--monotone",
+        MONOTONE,
+        f"{help_text} never fall (+) or never rise (-), whatever the others are; for text, the states in their order. "
+        "Example: --monotone age=+,income=-,grade=low:mid:high",
+    )
+
+
+def wished(monotone: dict[str, str] | None, positive: str | None) -> dict[str, str] | None:
+    """Return what ``--monotone`` says with the class that ``--positive`` names."""
+    return monotone if monotone is None or positive is None else {**monotone, "positive": positive}
 
 
 @dataclass(frozen=True)

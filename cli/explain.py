@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.decision_options import monotone_option
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, option, option_group, options, verb
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from milpbn.data import Dataset
     from milpbn.network.explanation import LocalExplanation, SeveralLocalExplanations
     from milpbn.network.formats.classifier_files import AnyClassifier
+    from milpbn.network.monotone.check import MonotoneCheck
     from milpbn.solving.explaining import StructureExplanation
 
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     option("--label", CLASS, "Class to explain; by default the most probable one."),
     option("--against", CLASS, "Class to compare with; by default the second most probable one."),
     option("--gamma", NUMBER, "List the rows with a smaller log-margin; by default the classifier's."),
+    monotone_option("Check in which of these features the log-odds of a class"),
+    option("--positive", CLASS, "The class that --monotone is about; default the rarer of two."),
     option("--result", FILE, "Also explain the structure of this result.json of DATA.", metavar="RESULT"),
     option(
         "--seconds",
@@ -68,6 +72,7 @@ def explain(
     Examples:
       milpbn explain classifier.json
       milpbn explain classifier.json test.csv --row 3
+      milpbn explain classifier.json --monotone age=+
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
     _check(data, asked, chosen)
@@ -91,6 +96,9 @@ def explain(
     else:
         found = loaded.explain_global(samples, gamma=asked.gamma)
         texts, document = [found.to_text(shown)], {"classifier": found.to_dict()}
+        if checks := _monotone(loaded, asked):
+            texts.append("\n".join(["monotone, over all complete rows:", *(f"  {one}" for one in checks)]))
+            document["monotone"] = [one.to_dict() for one in checks]
     if asked.result is not None:
         assert samples is not None
         structure = _structure(asked.result, samples, asked.seconds)
@@ -113,6 +121,8 @@ def _check(data: str | None, asked: Values, chosen: RowOptions) -> None:
         raise InputError("--weights changes no explanation of a single prediction; leave it out, or --row.")
     if asked.rows and (asked.result is not None or asked.gamma is not None):
         raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
+    if asked.rows and asked.monotone is not None:
+        raise InputError("--monotone is about all complete rows; leave out --row, or --monotone.")
     if not asked.rows and (asked.label is not None or asked.against is not None):
         raise InputError("--label and --against are for the prediction of a row; add --row K.")
     if asked.seconds and asked.result is None:
@@ -164,6 +174,16 @@ def _predictions(
                 low, high = classifier.predict_interval(rows.take([m]))
                 values[m]["intervals"] = np.column_stack([low[0], high[0]]).tolist()
     return texts, {"predictions": values}
+
+
+def _monotone(classifier: AnyClassifier, asked: Values) -> tuple[MonotoneCheck, ...]:
+    """Return whether the features are monotone that --monotone names, or that the classifier was fitted for."""
+    from milpbn.network.monotone.check import check_classifier
+    from milpbn.network.parameters.record import recorded_checks
+
+    if asked.monotone is None:
+        return recorded_checks(classifier)
+    return check_classifier(classifier, asked.monotone, asked.positive)
 
 
 def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanation:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.constraint_options import constraint_options
-from milpbn.cli.decision_options import DecisionOptions, decision_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, wished
 from milpbn.cli.local_scores import is_local_scores, read_scores
 from milpbn.cli.outputs import dropped_when_refused
 from milpbn.cli.score_options import ScoreOptions, score_options
@@ -88,8 +88,8 @@ file_options = option_group(
 @search_options
 @options(MEMORY_LIMIT, section="Search")
 @select_options
-@options(PARAMETERS, section="Parameters")
-@decision_options("The class that is missed; default the rarer of two.")
+@options(PARAMETERS, monotone_option("Features in which the log-odds of a class"), section="Parameters")
+@decision_options("The class that is missed, and that --monotone is about; default the rarer of two.")
 @file_options
 def solve(
     data: str | None,
@@ -99,6 +99,7 @@ def solve(
     search: SearchOptions,
     selected: Mapping[str, Any],
     parameters: str | None,
+    monotone: dict[str, str] | None,
     decision: DecisionOptions,
     files: dict[str, Any],
 ) -> int:
@@ -114,6 +115,7 @@ def solve(
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
       milpbn solve table.csv --target class --recipe accurate --classifier classifier.json
       milpbn solve table.csv --target class --cost missed=20 false-alarm=1 --classifier classifier.json
+      milpbn solve table.csv --target class --monotone age=+,income=- --classifier classifier.json
       milpbn solve table.csv --target class --output result.json --checkpoint state.npz
       milpbn solve table.csv --no-target --score bdeu --max-parents 3 --classifier network.json
 
@@ -134,7 +136,12 @@ def solve(
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
     how = replace(
-        search.options, **given(**files), verbose=not quiet, parameters=parameters, costs=decision.costs
+        search.options,
+        **given(**files),
+        verbose=not quiet,
+        parameters=parameters,
+        costs=decision.costs,
+        monotone=wished(monotone, decision.positive),
     )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state

@@ -65,6 +65,11 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
         choice to a recipe, and means ``ml`` without one.
+    monotone : mapping, array-like or None, default=None
+        Features in which the log-odds of a class never fall (1 or "+") or never rise (-1 or "-"), whatever the others
+        are: by name, such as ``{"age": 1}``, or a number for each feature, as ``monotonic_cst`` of scikit-learn. Of two
+        classes it is about the rarer one, unless ``"positive"`` names it. `result_.parameters.monotone` has what it
+        costs.
     subset : int or None, default=None
         Sum the margins over this many representative samples only; the bound then holds for their sum only.
     {search}
@@ -135,6 +140,7 @@ interrupted
     hybrid: float = 0.0
     leave_one_out: bool = False
     parameters: str | None = None
+    monotone: Any = None
     subset: int | None = None
     acyclicity: str = "order"
     heuristic_start: bool = True

@@ -15,6 +15,7 @@ from milpbn.drawing.html import facts, folded, note, words
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.parameters.record import recorded_checks
 from milpbn.plotting import (
     draw_importances,
     draw_margins,
@@ -205,6 +206,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     inner = "".join(figure(draw_table(each, found.target)) for each in tables[:TABLES])
     which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"
     parts.append(folded(which_tables, inner))
+    parts += [note(f"{str(check)[0].upper()}{str(check)[1:]}.") for check in recorded_checks(classifier)]
     margins = found.margins
     if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
         parts.append(f"<h3>Margins of the {which} rows</h3>{figure(draw_margins(margins, width=CHART))}")

@@ -29,6 +29,9 @@ from milpbn.network.additive.learning import (
 )
 from milpbn.network.additive.tables import interactions_of
 from milpbn.network.cpt import Cpt
+from milpbn.network.monotone.check import MonotoneFit
+from milpbn.network.monotone.wishes import Monotone
+from milpbn.network.parameters.monotone_fit import checked, made_monotone
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import count_candidates
@@ -152,6 +155,7 @@ class _Recipe:
         shows = wants_progress(self.options.verbose)
         with stages.shown(self.budget.began, wanted=shows):
             self.options.decision(self.source)  # refuses costs of other classes
+            self.options.wishes(self.source)
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
@@ -229,6 +233,7 @@ class _Recipe:
             self.options,
             time_limit=seconds,
             verbose=False,
+            monotone=None,
             start=None,
             output=None,
             certificate=None,
@@ -248,7 +253,7 @@ class _Recipe:
         if self.interrupted:
             began, limit = time.monotonic(), INTERRUPTED_SECONDS
         start = self.options.start or preferred
-        options = replace(self.options, time_limit=limit, start=start)
+        options = replace(self.options, time_limit=limit, start=start, monotone=None)
         try:
             return maximise(replace(self.question, data=coarse), options, started=began), []
         except NotSavedError as error:
@@ -290,14 +295,15 @@ class _Recipe:
         result = found if preferred is None else self._of_preferred(found, coarse, preferred[1])
         structure = result.structure
         assert structure is not None
-        made: tuple[Structure, tuple[Cpt, ...]] | str
+        made: tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str
+        wishes = self.options.wishes(fine)
         if isinstance(chosen, str):  # why the network keeps the parameters of its score
             made = chosen
         elif clause := self._objection(structure):
             made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
         else:
             blocks = interactions_of(structure) if preferred is None else preferred[0]
-            made = self._fitted(chosen, fine, blocks, structure)
+            made = self._fitted(chosen, fine, blocks, structure, wishes)
         if isinstance(made, str):
             result = found  # without tables, folds have no reason to prefer another
             record = ParameterFit(method=ADDITIVE, note=f"{made}; the generative parameters are kept.")
@@ -308,6 +314,9 @@ class _Recipe:
         assert classifier is not None
         if not isinstance(made, str):
             classifier = replace(classifier, variables=fine.variables, structure=made[0], cpts=made[1])
+            record = checked(classifier, wishes, replace(record, monotone=made[2])) if wishes else record
+        elif wishes:
+            classifier, record = made_monotone(classifier, wishes, record)
         seconds = time.monotonic() - began
         record = replace(record, seconds=before + seconds)
         provenance = {**classifier.provenance, "parameters": record.to_dict()}
@@ -341,12 +350,17 @@ class _Recipe:
         )
 
     def _fitted(
-        self, chosen: Chosen, fine: Dataset, blocks: Sequence[Block], structure: Structure
-    ) -> tuple[Structure, tuple[Cpt, ...]] | str:
-        """Return the network with its tables, or why there are none, as a clause."""
+        self,
+        chosen: Chosen,
+        fine: Dataset,
+        blocks: Sequence[Block],
+        structure: Structure,
+        wishes: Sequence[Monotone],
+    ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
+        """Return the network with its tables and what the wishes cost, or why there are none, as a clause."""
         with library_threads(1):
             try:
-                return fitted(chosen, fine, blocks, structure, self.budget)
+                return fitted(chosen, fine, blocks, structure, self.budget, wishes)
             except OutOfTime:
                 return "The time did not suffice for the fit of the tables"
             except MemoryError:

@@ -137,6 +137,7 @@ class DeclaredOptions:
         completes=("ml", "cll", "hybrid", "temperature"),
         metavar="ml|cll|hybrid|temperature",
     )
+    monotone: object = None
     costs: object = None
     output: str | os.PathLike[str] | None = option(
         None, "The result as JSON (result.json), kept up to date while the search runs.", file="output"

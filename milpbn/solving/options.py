@@ -20,6 +20,7 @@ from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.evaluation import rarest
+from milpbn.network.monotone.wishes import Monotone, read_wishes
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
@@ -81,6 +82,11 @@ class Options(DeclaredOptions):
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
         (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them. What is not ``ml``
         takes `milpbn.util.clock.PARAMETERS_SHARE` of a time limit, and no part in the search.
+    monotone : mapping or None
+        Features in which the log-odds of the class never fall (``"+"`` or 1) or never rise (``"-"`` or -1), whatever
+        the other features are, such as ``{"age": "+"}``; for text, the states in their order
+        (`milpbn.network.monotone.wishes.read_wishes`). Of two classes it is about the rarer one unless ``"positive"``
+        names it; more classes have to be numbers. `parameters` is then ``hybrid`` by default.
     costs : mapping, DataFrame or None
         What decisions cost, by true label and chosen label, or ``{"missed": 20, "false_alarm": 1}`` of two classes,
         where the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
@@ -148,6 +154,14 @@ class Options(DeclaredOptions):
         classes: Any = data.variables[-1].states
         return DecisionRule.of(cast(Any, self.costs), classes, classes[rarest(data)])
 
+    def wishes(self, data: Dataset | Table) -> tuple[Monotone, ...]:
+        """Return which features shall be monotone; `InputError` if they cannot be."""
+        if self.monotone is None:
+            return ()
+        require_class(data, "A choice of monotone features (--monotone, monotone)")
+        data = data if isinstance(data, Dataset) else data.dataset("train")
+        return read_wishes(self.monotone, data.variables, data.variables[-1].states[rarest(data)])
+
     def settings(self, deadline: float | None) -> Settings:
         """Return what an engine or a solver needs to know of the options, with its deadline by `time.monotonic`."""
         return Settings(
@@ -179,8 +193,10 @@ class Options(DeclaredOptions):
 
     @property
     def method(self) -> str:
-        """How the found structure gets its parameters: `parameters`, or ``ml`` if these are None."""
-        return "ml" if self.parameters is None else self.parameters
+        """How the found structure gets its parameters: `parameters`; by default ``ml``, or what a wish needs."""
+        if self.parameters is not None:
+            return self.parameters
+        return "ml" if self.monotone is None else "hybrid"
 
     @property
     def n_threads(self) -> int:
@@ -220,6 +236,7 @@ class OptionKeywords(TypedDict, total=False):
     reduce: bool
     merge: bool
     parameters: str | None
+    monotone: object
     costs: object
     on_change: Callable[[Result], bool | None] | None
 

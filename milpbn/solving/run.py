@@ -15,7 +15,7 @@ from milpbn.errors import SolverError
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import give_up, refit_classifier
+from milpbn.network.parameters.refit import give_up, made_monotone, refit_classifier
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
@@ -181,10 +181,15 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
     method = job.options.method
     if result.structure is None or not isinstance(result.classifier, Classifier):
         return result
-    if method == "ml":
+    wishes = job.options.wishes(job.dataset)
+    if method == "ml" and not wishes:
         return replace(result, parameters=ParameterFit())
+    objection_of_arcs = objection_to_arcs(result.score, result.constraints)
     if interrupted:
-        return _recorded(result, give_up(ParameterMethod.parse(method).name, Limit.USER), 0.0)
+        record, classifier = give_up(ParameterMethod.parse(method).name, Limit.USER), result.classifier
+        if wishes:
+            classifier, record = made_monotone(classifier, wishes, record, objection_of_arcs)
+        return _recorded(replace(result, classifier=classifier), record, 0.0)
 
     begun = time.monotonic()
     stages.enter("parameters of the classifier")
@@ -194,10 +199,11 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             result.classifier,
             job.dataset,
             method,
-            objection=objection_to_arcs(result.score, result.constraints),
+            objection=objection_of_arcs,
             random_state=job.options.random_state,
             budget=Budget(left, cancelled=job.options.interrupted),
             report=stages.tell,
+            monotone=wishes,
         )
     result = replace(result, classifier=classifier)
     return _recorded(result, record, time.monotonic() - begun)

@@ -119,6 +119,10 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
             "--select-by cost (select_by) needs costs: --cost missed=20 false-alarm=1, or --costs FILE (costs)."
         )
     options.decision(asked.data)  # refuses costs of other classes
+    if options.wishes(asked.data) and grid.average > 1:
+        raise InputError(
+            "Monotone features (--monotone, monotone) are those of one network; leave out --average (average)."
+        )
     if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."

@@ -14,7 +14,7 @@ from milpbn.data.dataset import Dataset, notes_of_results
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import give_up
+from milpbn.network.parameters.refit import give_up, made_monotone
 from milpbn.network.structure import Structure
 from milpbn.problem.bounds import loose_bound
 from milpbn.problem.class_free import adapted
@@ -61,10 +61,12 @@ def smallest_model(
     else:
         structure = Structure.empty(data.names)
     result = unsearched(data, score, options, structure, constraints, began, limit)
-    fit = ParameterFit()
+    fit, classifier = ParameterFit(), fit_classifier(data, result, options)
     if options.method != "ml":
         fit = give_up(ParameterMethod.parse(options.method).name, limit)
-    result = replace(result, parameters=fit, classifier=fit_classifier(data, result, options))
+    if (wishes := options.wishes(data)) and classifier is not None:
+        classifier, fit = made_monotone(classifier, wishes, fit)
+    result = replace(result, parameters=fit, classifier=classifier)
     if options.output is not None:
         try:
             result.save(options.output)

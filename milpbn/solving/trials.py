@@ -137,14 +137,14 @@ class Trials:
         """
         choosing, where = self._choosing, self._choosing.where
         if where.in_turn:
-            chains = self._chains(choosing.quiet(parameters=None))
+            chains = self._chains(choosing.quiet(parameters=None, monotone=None))
             for chain in (chain for stage in self._stages() for chain in stage):
                 for k, tally in chains.tried(chain, self._whole, self._share):
                     self._add(chain.split, k, tally)
                     self._after_trial(self)
             return
         # Functions of the caller stay here.
-        quiet = choosing.quiet(parameters=None, interrupted=None, workers=None, dask=None)
+        quiet = choosing.quiet(parameters=None, monotone=None, interrupted=None, workers=None, dask=None)
         stages, compute = self._stages(), self._chains(quiet).compute
         waiting = deque(next(stages))
         left = len(waiting)

@@ -42,7 +42,8 @@ KINDS = {
     "folders": "--data-dir reproduce--output",
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
-    "--fix --allow --arc-weight --ancestor --no-ancestor --independence --keep --na-values --of --evidence --variable",
+    "--fix --allow --arc-weight --ancestor --no-ancestor --independence --keep --na-values --of --evidence --variable "
+    "--monotone",
     "classes": "--label --against --positive",
     "instances": "name",
     "kinds of pictures": "what",

@@ -97,3 +97,21 @@ def test_an_average_is_explained_network_by_network(shop, tmp_path):
 def test_a_result_of_other_rows_is_refused(shop, tmp_path):
     other = write_csv(tmp_path / "other.csv", [["x", "u", "0", "good"], ["y", "v", "1", "bad"]])
     assert "of other data" in refused("explain classifier.json", other, "--result", "result.json").stderr
+
+
+def test_monotone_features_are_checked_and_fitted(shop, tmp_path):
+    output, made = tmp_path / "explained.json", tmp_path / "c.json"
+    for word in ("u:v", "v:u"):
+        done = succeed("explain classifier.json --positive bad --monotone", f"b={word}", "--output", output)
+        (check,) = load(output)["monotone"]
+        assert check["wish"]["states"] == word.split(":")
+        assert ("not true that" in done.stdout) == (not check["holds"])
+    words = "--threads 1 --backend highs --quiet --monotone b=u:v --positive good --classifier"
+    done = succeed("solve toy.csv", *words.split(), made)
+    says(done.stdout, "the log-odds of 'good' never fall in 'b' (u < v)", "what monotone costs: log-loss")
+    says(
+        succeed("explain", made).stdout,
+        "monotone, over all complete rows:\n  the log-odds of 'good' never fall",
+    )
+    assert "no order of their own" in refused("explain classifier.json --monotone b=+").stderr
+    assert "leave out --row" in refused("explain classifier.json toy.csv --row 1 --monotone b=+").stderr

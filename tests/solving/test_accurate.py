@@ -279,3 +279,19 @@ def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
     assert not one.parameters.fitted
     assert one.parameters.note.startswith("Too few rows have another class than most")
     assert one.structure is not None
+
+
+def test_curves_and_pairs_are_monotone_in_raw_values() -> None:
+    frame = frame_of(300)
+    wish = {"c": "+", "a": "-", "positive": "yes"}
+    result = run(frame, monotone=wish)
+    assert result.parameters is not None
+    record = result.parameters.monotone
+    assert record is not None
+    assert record.holds
+    assert record.log_loss > record.free_log_loss
+    yes = result.classifier.classes.index("yes")
+    for column, values in (("c", np.linspace(-3, 3, 80)), ("a", np.linspace(3, -3, 80))):
+        rows = (frame.head(30).assign(**{column: value}) for value in values)
+        found = [result.classifier.predict_proba(one)[:, yes] for one in rows]
+        assert np.diff(found, axis=0).min() > -1e-12

@@ -155,6 +155,11 @@ class Objective:
         loss += add_pull(penalty.indptr, penalty.indices, penalty.data, padded, self.half, gradient)
         return float(loss), gradient[:-1]
 
+    def curvature(self, penalty: sparse.csr_array) -> NDArray[np.float64]:
+        """Return bounds on the second derivatives, shape (d, 1): a quarter of a cell's weight, and the penalty."""
+        found: NDArray[np.float64] = 0.25 * self.counts + self.half * penalty.diagonal() + 1e-6
+        return found[:, np.newaxis]
+
     def minimum(
         self,
         penalty: sparse.csr_array,
@@ -164,11 +169,9 @@ class Objective:
     ) -> NDArray[np.float64]:
         """Return the best weights, shape (d, C'); the last ones if the budget ends before.
 
-        The solver's variables are scaled by an upper bound on the second derivatives, a quarter of the weight of the
-        cell plus the diagonal of the penalty.
+        The solver's variables are scaled by the root of `curvature`.
         """
-        curvature = 0.25 * self.counts + self.half * penalty.diagonal() + 1e-6
-        scale = 1.0 / np.sqrt(curvature)[:, np.newaxis]
+        scale = 1.0 / np.sqrt(self.curvature(penalty))
         shape = (self.n_cells, self.columns)
         begin = np.zeros(shape) if start is None else start
 

@@ -22,11 +22,14 @@ from milpbn.network.additive.choice import (
     choose,
     fit_record,
 )
+from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
 from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
+from milpbn.network.monotone.check import MonotoneFit
+from milpbn.network.monotone.wishes import Ladder, Monotone
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget
 
@@ -109,19 +112,37 @@ def choose_model(
 
 
 def fitted(
-    chosen: Chosen, data: Dataset, blocks: Sequence[Block], structure: Structure, budget: Budget
-) -> tuple[Structure, tuple[Cpt, ...]] | str:
+    chosen: Chosen,
+    data: Dataset,
+    blocks: Sequence[Block],
+    structure: Structure,
+    budget: Budget,
+    wishes: Sequence[Monotone] = (),
+) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
     The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
-    folds must end before the budget does, else `OutOfTime`; a better one may be cut short.
+    folds must end before the budget does, else `OutOfTime`; a better one may be cut short, that of wishes may not.
+    Beside the tables is what the wishes cost, without the check of them; None without wishes.
     """
     model, penalty = Additive(data, blocks), chosen.setup.penalty
     weights = model.fit(penalty, None, budget)
     if budget.over():
         raise OutOfTime
-    weights = model.fit(penalty, weights, budget, TOLERANCE)
-    return tables_of(model, weights, penalty.kappa, structure, stopping=budget.over)
+    weights = free = model.fit(penalty, weights, budget, TOLERANCE)
+    ladders = [Ladder.of(wish, data.variables) for wish in wishes]
+    if ladders:
+        weights = model.fit_monotone(penalty, free, ladders, budget.over, TOLERANCE)
+        if budget.over():
+            raise OutOfTime
+    made = tables_of(model, weights, penalty.kappa, structure, ladders=ladders, stopping=budget.over)
+    if isinstance(made, str) or not ladders:
+        return made if isinstance(made, str) else (*made, None)
+    rows, losses = model.held_out(data), []
+    for each in (weights, free):
+        of_rows = row_losses(rows.scores(each, penalty.kappa), rows.classes)
+        losses.append(float(np.average(of_rows, weights=rows.weights)))
+    return *made, MonotoneFit(features=(), log_loss=losses[0], free_log_loss=losses[1])
 
 
 def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:

@@ -7,7 +7,7 @@ nothing to the terms.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import coarse_features, nested
 from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
+from milpbn.network.monotone.inequalities import MonotoneRows, Term, constrained_minimum
+from milpbn.network.monotone.wishes import Ladder
 from milpbn.util.budget import Budget
 
 
@@ -72,6 +74,30 @@ class Additive:
         """Return the weights of the cells, shape (d, C')."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
         return objective.minimum(self.terms.penalty(penalty.strengths), start, budget, tolerance)
+
+    def fit_monotone(
+        self,
+        penalty: Penalty,
+        weights: NDArray[np.float64],
+        ladders: Sequence[Ladder],
+        stopping: Callable[[], bool],
+        tolerance: float = TOLERANCE,
+    ) -> NDArray[np.float64]:
+        """Return weights with monotone features, up to small violations, from those without."""
+        objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
+        matrix = self.terms.penalty(penalty.strengths)
+        zeros = np.zeros((self.terms.n_cells, self.data.n_classes))
+        blocks = enumerate(self.terms.blocks)
+        terms = [Term(block, zeros[s], s.start) for k, block in blocks for s in [self.terms.slice(k)]]
+        terms += [Term((i,), penalty.kappa * self.bayes.table(i), None) for i in self.features]
+        return constrained_minimum(
+            lambda point: objective.evaluate(point, matrix),
+            weights,
+            objective.curvature(matrix),
+            MonotoneRows.of(ladders, terms, self.data.variables, weights.shape),
+            tolerance=tolerance * np.sqrt(objective.size),
+            stopping=stopping,
+        )
 
 
 class BayesOffset:

@@ -14,7 +14,8 @@ scikit-learn have no offset; without one (kappa = 0) they solve the same problem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -74,11 +75,12 @@ class DistinctRows:
 class Design:
     """The numbering of the joint states that occur in training data: the columns of the indicators.
 
-    Joint states that do not occur have no column; the penalty would keep their deviations at 0. There are `n_columns`
-    joint states, K, over all families with the class.
+    Joint states that do not occur have no column; the penalty would keep their deviations at 0. Families that hold one
+    of the variables `whole` have a column for every joint state. There are `n_columns` joint states, K, over all
+    families with the class.
     """
 
-    def __init__(self, data: Dataset, structure: Structure) -> None:
+    def __init__(self, data: Dataset, structure: Structure, whole: Collection[int] = ()) -> None:
         target = data.n_features
         sizes = data.n_states
         self._n_classes = data.n_classes
@@ -93,7 +95,10 @@ class Design:
             if i != target and target not in parents:
                 continue
             self._axes[i] = tuple(j for j in (*parents, i) if j != target)
-            self._seen[i] = np.unique(self._states(data.codes, i))
+            if {*whole} & {*self._axes[i]}:
+                self._seen[i] = np.arange(math.prod(int(sizes[j]) for j in self._axes[i]))
+            else:
+                self._seen[i] = np.unique(self._states(data.codes, i))
             self._first[i] = column
             column += len(self._seen[i])
         self.n_columns = column
@@ -123,6 +128,10 @@ class Design:
             (np.ones(columns.size), columns.ravel(), starts), shape=(len(codes), self.n_columns)
         )
         return DistinctRows(indicators, codes, weights)
+
+    def first(self, family: int) -> int:
+        """Return the column of the first joint state of a family that contains the class."""
+        return self._first[family]
 
     def tables(self, logs: Sequence[Cpt], kappa: float, deviations: NDArray[np.float64] | None) -> list[Cpt]:
         r"""Return the tables of weights.
@@ -190,6 +199,12 @@ def objective(
     return loss + 0.5 * strength * float((deviations * deviations).sum()), gradient
 
 
+def curvature(rows: DistinctRows, strength: float) -> NDArray[np.float64]:
+    """Return bounds on the second derivatives of `objective`, shape (K, 1): a quarter of the weight plus lambda."""
+    found: NDArray[np.float64] = 0.25 * (rows.transposed @ rows.totals) + strength
+    return found[:, np.newaxis]
+
+
 def fit_deviations(
     rows: DistinctRows,
     offset: NDArray[np.float64],
@@ -201,15 +216,14 @@ def fit_deviations(
 ) -> NDArray[np.float64]:
     """Return the deviations, shape (K, C), that minimise the penalised loss; see `objective`.
 
-    The variables of the solver are scaled by the square root of an upper bound on each second derivative, a quarter of
-    the joint state's weight plus lambda: without that, rare joint states take several times as many iterations.
+    The variables of the solver are scaled by the square root of `curvature`: without that, rare joint states take
+    several times as many iterations.
 
     The strength is positive, so that the optimum is unique. The tolerance is for the largest component of the scaled
     gradient at the end, relative to the square root of the total weight. `Stopped` is raised if `stopping`, asked at
     every evaluation, returns True.
     """
-    curvature = 0.25 * (rows.transposed @ rows.totals) + strength
-    scale = 1.0 / np.sqrt(curvature)[:, np.newaxis]
+    scale = 1.0 / np.sqrt(curvature(rows, strength))
     size = rows.weight
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

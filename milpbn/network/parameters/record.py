@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar
 
 from milpbn.errors import InputError
 from milpbn.network.additive.record import AdditiveFit
+from milpbn.network.classifier import Classifier
+from milpbn.network.monotone.check import MonotoneCheck, MonotoneFit, check_monotone
 from milpbn.network.parameters.method import METHODS
 from milpbn.util.declared import NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
@@ -54,6 +56,8 @@ class ParameterFit:
         How tables on finer cuts were chosen; None for other parameters.
     note : str
         A sentence for the user; empty if there is nothing to say.
+    monotone : MonotoneFit or None
+        What became of the wish for monotone features; None without one.
     """
 
     method: Annotated[str, OneOf((*METHODS, ADDITIVE))] = "ml"
@@ -67,18 +71,17 @@ class ParameterFit:
     seconds: NotNegative = 0.0
     note: str = ""
     additive: AdditiveFit | None = None
+    monotone: MonotoneFit | None = None
     #: Attributes that files of earlier versions lack.
-    LATER: ClassVar = ("additive",)
+    LATER: ClassVar = ("additive", "monotone")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        own = {key: value for key, value in vars(self).items() if key != "additive"}
+        own = {key: value for key, value in vars(self).items() if key not in self.LATER}
         arcs = [list(arc) for arc in self.added_arcs]
-        return {
-            **json_safe(own),
-            "added_arcs": arcs,
-            **({} if self.additive is None else {"additive": self.additive.to_dict()}),
-        }
+        parts = {key: getattr(self, key) for key in self.LATER}
+        later = {key: part.to_dict() for key, part in parts.items() if part is not None}
+        return {**json_safe(own), "added_arcs": arcs, **later}
 
     @classmethod
     def read(cls, f: Fields) -> ParameterFit:
@@ -139,12 +142,23 @@ class ParameterFit:
             lines.append(f"{self.method}: not fitted")
         if self.note:
             lines.append(self.note)
+        if self.monotone is not None:
+            lines += self.monotone.describe()
         if self.added_arcs:
             arcs = ", ".join(f"{parent} -> {child}" for parent, child in self.added_arcs)
             lines.append(f"the classifier's structure also has {arcs}, to hold normalisers")
         if self.fitted:
             lines.append(OWN_PARAMETERS if self.additive is None else FINER_TABLES)
         return lines
+
+
+def recorded_checks(classifier: object) -> tuple[MonotoneCheck, ...]:
+    """Return whether a network has the monotone features that its file says it was fitted with; none without."""
+    fit = recorded(getattr(classifier, "provenance", {}))
+    if fit is None or fit.monotone is None or not isinstance(classifier, Classifier):
+        return ()
+    wishes = [check.wish for check in fit.monotone.features]
+    return check_monotone(classifier.variables, classifier.cpts, wishes)
 
 
 def recorded(provenance: Mapping[str, Any]) -> ParameterFit | None:

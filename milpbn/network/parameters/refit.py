@@ -5,29 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import Cpt, fit_cpts, log_cpts, require_match, require_states
-from milpbn.network.parameters.conditional import Design, DistinctRows, Stopped, fit_deviations
+from milpbn.network.cpt import fit_cpts, require_match, require_states
+from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.folds import (
     KAPPAS,
     STRENGTHS,
     choose_kappa,
     choose_temperature,
-    generative_log_joint,
     make_folds,
 )
 from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
+from milpbn.network.parameters.log_linear import LogLinear, NotFitted
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.nearest import nearest
-from milpbn.network.parameters.normalised import completed, normalised, widened
+from milpbn.network.parameters.monotone_fit import checked, made_monotone, monotone_fit, with_deviations
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget, Limit
 from milpbn.util.clock import within
@@ -55,6 +51,7 @@ def refit_classifier(
     budget: Budget | None = None,
     report: Callable[[str], None] = lambda line: None,
     before: str = "generative",
+    monotone: Sequence[Monotone] = (),
 ) -> tuple[Classifier, ParameterFit]:
     """Return a classifier with refitted parameters, and the record, which its provenance holds as well.
 
@@ -78,6 +75,9 @@ def refit_classifier(
         Called with lines about the progress.
     before : str
         Adjective of the previous parameters, for the note that they are kept because no others can be fitted.
+    monotone : sequence of Monotone
+        Features in which the log-odds never fall or never rise. They take deviations; where a method has none, their
+        strength is the largest one of `STRENGTHS`. If there is no time for a fit, neighbouring states share weights.
 
     Raises
     ------
@@ -85,7 +85,8 @@ def refit_classifier(
         If the method does not exist, or the data have unknown values or another structure.
     """
     how, own = ParameterMethod.parse(method), Budget(whole=budget)
-    fit = partial(_fitted, classifier, data, how, objection, random_state, own, report)
+    ladders = tuple(Ladder.of(wish, classifier.variables) for wish in monotone)
+    fit = partial(_fitted, classifier, data, how, objection, random_state, own, report, ladders)
     found = None
     try:
         found = within(fit, own.over, name="milpbn-parameters")
@@ -96,87 +97,18 @@ def refit_classifier(
         record = give_up(how.name, Limit.USER, before)
     except MemoryError:
         record = _kept(how.name, "the memory did not suffice for the fit of the parameters", before)
-    except _NotFitted as reason:
+    except NotFitted as reason:
         record = _kept(how.name, str(reason), before)
     finally:
         own.close()  # a thread that nobody waits for may still fit
+    changed = classifier if found is None else found[0]
+    if monotone and found is None:
+        changed, record = made_monotone(classifier, monotone, record, objection)
+    elif monotone:
+        record = checked(changed, monotone, record)
     record = replace(record, seconds=time.monotonic() - own.began)
     provenance = {**classifier.provenance, "parameters": record.to_dict()}
-    return replace(classifier if found is None else found[0], provenance=provenance), record
-
-
-class _NotFitted(Exception):  # noqa: N818  # no error: the previous parameters are kept
-    """Raised if no parameters can be fitted; the text is the reason, a clause."""
-
-
-class _LogLinear:
-    """The families with the class as a log-linear model, and the tables that hold its weights.
-
-    `_NotFitted` is raised if no tables can hold them. Rows of weight 0 have no part.
-    """
-
-    def __init__(
-        self, classifier: Classifier, data: Dataset, objection: Callable[[Structure], str | None] | None
-    ) -> None:
-        if not classifier.smoothing > 0:
-            raise _NotFitted("without smoothing some probabilities may be 0, and their logarithms infinite")
-        self.structure = classifier.structure
-        self.prior = Prior(classifier.smoothing, classifier.smoothing_towards)
-        self.whole, self.added, reason = completed(self.structure, data.n_states, objection)
-        if reason is not None:
-            raise _NotFitted(
-                f"probability tables cannot hold the fitted parameters of this structure: {reason}"
-            )
-        rows = np.flatnonzero(data.weights > 0)
-        self.data = data if len(rows) == data.n_samples else data.take(rows)
-
-    @cached_property
-    def design(self) -> Design:
-        """The indicators of the families' joint states."""
-        return Design(self.data, self.structure)
-
-    @cached_property
-    def _rows(self) -> tuple[DistinctRows, NDArray[np.float64]]:
-        rows = self.design.rows(self.data)
-        return rows, generative_log_joint(rows, self.data, self.structure, self.prior)
-
-    @cached_property
-    def _logs(self) -> list[Cpt]:
-        return log_cpts(self.data, self.structure, *self.prior)
-
-    def origin(self) -> NDArray[np.float64]:
-        """Return deviations of 0, shape (K, C)."""
-        return np.zeros((self.design.n_columns, self.data.n_classes))
-
-    def deviations(
-        self,
-        kappa: float,
-        strength: float,
-        start: NDArray[np.float64],
-        tolerance: float,
-        stopping: Callable[[], bool],
-    ) -> NDArray[np.float64]:
-        """Return the deviations of all rows; see `fit_deviations`."""
-        rows, joint = self._rows
-        return fit_deviations(rows, kappa * joint, strength, start, tolerance=tolerance, stopping=stopping)
-
-    def tables(
-        self,
-        kappa: float,
-        deviations: NDArray[np.float64] | None,
-        stopping: Callable[[], bool],
-        joint: bool = True,
-    ) -> tuple[Cpt, ...] | None:
-        """Return the normalised tables of weights; None if a probability is too small for float64.
-
-        With `joint`, they are the nearest to the generative ones of all that have their posteriors.
-        """
-        weights = widened(self.design.tables(self._logs, kappa, deviations), self.whole, self.data.n_states)
-        if joint:
-            generative = log_cpts(self.data, self.whole, *self.prior)
-            weights = nearest(self.whole, weights, generative, stopping=stopping)
-        cpts = normalised(self.whole, weights)
-        return None if cpts is None else tuple(cpts)
+    return replace(changed, provenance=provenance), record
 
 
 def _fitted(
@@ -187,14 +119,15 @@ def _fitted(
     random_state: int,
     budget: Budget,
     report: Callable[[str], None],
+    ladders: Sequence[Ladder],
 ) -> tuple[Classifier, ParameterFit]:
     """Return the classifier with other parameters, and how they were fitted; see `refit_classifier`."""
     structure = classifier.structure
     require_match(data, structure)
     require_states(data)
-    if method.name == "ml":
+    if method.name == "ml" and not ladders:
         return _generative(classifier, data), ParameterFit()
-    model = _LogLinear(classifier, data, objection)
+    model = LogLinear(classifier, data, objection, {i for ladder in ladders for i in ladder.places})
     if budget.over():
         raise Stopped
     with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
@@ -207,11 +140,16 @@ def _fitted(
         if budget.over():
             raise Stopped
         kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
-        if record.strength is not None:
-            deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, budget.over)
-        cpts = model.tables(kappa, deviations, budget.over)
+        if ladders:
+            record = with_deviations(record)
+            record, weights = monotone_fit(model, ladders, classifier, record, random_state, budget.over)
+        else:
+            if record.strength is not None:
+                deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, budget.over)
+            weights = model.weights(kappa, deviations)
+        cpts = model.tables(weights, budget.over)
     if cpts is None:
-        raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
+        raise NotFitted("a fitted probability is below the smallest that float64 holds accurately")
     if not record.fitted:
         return _generative(classifier, data), record
     names = structure.names
@@ -225,7 +163,7 @@ def _generative(classifier: Classifier, data: Dataset) -> Classifier:
 
 
 def _chosen(
-    model: _LogLinear,
+    model: LogLinear,
     method: str,
     random_state: int,
     budget: Budget,
@@ -233,7 +171,7 @@ def _chosen(
 ) -> ParameterFit:
     """Return kappa and strength that folds choose, within a share of the time."""
     if model.data.n_samples < 2:
-        raise _NotFitted("folds need at least two rows with a weight above 0")
+        raise NotFitted("folds need at least two rows with a weight above 0")
     folds = make_folds(model.data, model.structure, model.prior, model.design, random_state)
     if method == "temperature":
         return choose_temperature(folds)
@@ -276,8 +214,8 @@ def fitted_path(
     if method == "ml":
         return
     try:
-        model = _LogLinear(classifier, data, objection)
-    except _NotFitted:
+        model = LogLinear(classifier, data, objection)
+    except NotFitted:
         return
     for kappa in PATH_KAPPAS[method]:
         deviations = model.origin()
@@ -286,7 +224,8 @@ def fitted_path(
             if strength is not None:
                 with library_threads(1):  # as in `_fitted`
                     deviations = model.deviations(kappa, strength, deviations, PATH_TOLERANCE, stopping)
-            cpts = model.tables(kappa, None if strength is None else deviations, stopping, joint)
+            weights = model.weights(kappa, None if strength is None else deviations)
+            cpts = model.tables(weights, stopping, joint)
             if cpts is not None:
                 fitted = replace(classifier, structure=model.whole, cpts=cpts)
                 yield ParameterMethod(method, kappa, strength), fitted

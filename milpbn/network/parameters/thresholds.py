@@ -162,4 +162,6 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
             "Its tables on finer cuts (--recipe accurate) cannot be fitted by folds here; solve with --recipe "
             f"readable, or {INSTEAD}."
         )
-    return refit_classifier(fitted, rows, str(ParameterMethod(fit.method, fit.kappa, fit.strength)))[0]
+    method = str(ParameterMethod(fit.method, fit.kappa, fit.strength))
+    wishes = () if fit.monotone is None else [check.wish for check in fit.monotone.features]
+    return refit_classifier(fitted, rows, method, monotone=wishes)[0]

@@ -12,6 +12,7 @@ import pytest
 from milpbn.errors import InputError
 from milpbn.network import Classifier, fit_cpts, load_classifier, save_classifier
 from milpbn.network.margins import log_posterior
+from milpbn.network.parameters import log_linear
 from milpbn.network.parameters import refit as module
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.folds import STRENGTHS
@@ -87,14 +88,14 @@ def test_temperature_scales_the_odds(data, before) -> None:
 def test_posteriors_are_those_of_offset_and_deviations(data, monkeypatch) -> None:
     structure = Structure(data.names, ((), (0, 4), (4,), (4,), ()))
     kept = []
-    fit = module.fit_deviations
+    fit = log_linear.fit_deviations
 
     def spy(rows, offset, *arguments, **options):
         deviations = fit(rows, offset, *arguments, **options)
         kept.append((rows, offset + rows.indicators @ deviations))
         return deviations
 
-    monkeypatch.setattr(module, "fit_deviations", spy)
+    monkeypatch.setattr(log_linear, "fit_deviations", spy)
     classifier, record = refit_classifier(Classifier.fit(data, structure), data, "hybrid")
     assert record.added_arcs == (("class", "x0"),)
     assert classifier.structure != structure
@@ -179,7 +180,7 @@ def test_a_fit_that_is_stopped_at_the_end_keeps_the_parameters(data, before, mon
     def stopped(*arguments, **options):
         raise module.Stopped
 
-    monkeypatch.setattr(module, "fit_deviations", stopped)
+    monkeypatch.setattr(log_linear, "fit_deviations", stopped)
     assert "time limit" in kept_as_before(before, data).note
 
 
@@ -187,7 +188,7 @@ def test_other_reasons_keep_the_parameters(data, before, monkeypatch) -> None:
     assert "smoothing" in kept_as_before(Classifier.fit(data, before.structure, 0.0), data).note
     one = data.take([0])
     assert "two rows" in kept_as_before(Classifier.fit(one, before.structure), one).note
-    monkeypatch.setattr(module, "normalised", lambda *_: None)
+    monkeypatch.setattr(log_linear, "normalised", lambda *_: None)
     assert "smallest that float64" in kept_as_before(before, data).note
 
 
@@ -207,7 +208,7 @@ def test_a_lack_of_memory_keeps_the_parameters(data, before, monkeypatch) -> Non
     def full(*arguments, **options):
         raise MemoryError
 
-    monkeypatch.setattr(module, "Design", full)
+    monkeypatch.setattr(log_linear, "Design", full)
     assert "memory" in kept_as_before(before, data).note
 
 

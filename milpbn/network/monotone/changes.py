@@ -1,0 +1,227 @@
+r"""How log-odds change along the states of a column, whatever the other columns are.
+
+For complete rows the log-odds of two classes are a sum of one table per family with the class. From one state of a
+column to the next, only the families that hold the column change. Their change is a sum of tables over the other
+columns of these families, and its minimum says whether the log-odds can fall:
+
+.. math:: \min_z \sum_i \bigl( t_i(s + 1, z_i) - t_i(s, z_i) \bigr)
+
+Columns are eliminated one after the other, as in inference, with minima in the place of sums. So the minimum is that
+over all combinations of the other columns' states, without a list of them.
+
+A classifier becomes monotone if a table gets a function of the column alone that makes up for every negative minimum:
+the change of this function is the same in all combinations, and it is 0 along every other column. So do neighbouring
+states that get the same weights. The first is for small violations, the second for large ones.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Variable, by_column
+from milpbn.data.variables import coarser_codes
+from milpbn.errors import InputError
+from milpbn.network.cpt import Cpt
+from milpbn.network.inference.elimination import aligned
+from milpbn.network.monotone.wishes import Ladder
+from milpbn.util.jsonable import LARGEST_COUNT
+
+#: A change down to minus this counts as none, in nats: logarithms of probabilities are rounded.
+TIE = 1e-12
+#: Most numbers of a table that an elimination makes.
+MAX_ENTRIES = 20_000_000
+
+
+class Bucket(NamedTuple):
+    """A step of an elimination: the sum of some tables over a scope, and its minimum over what is not kept.
+
+    The minimum is a new table, numbered behind those that there are.
+    """
+
+    members: list[int]
+    scope: tuple[int, ...]
+    kept: tuple[int, ...]
+
+
+class Elimination(NamedTuple):
+    """How the smallest changes along a column follow from those of terms.
+
+    Each column is the finest of its variables that the terms have. Of each term there are the columns beside the
+    ladder's, and the cells of its flattened table behind and before each step, the steps along the first axis.
+    """
+
+    scopes: list[tuple[int, ...]]
+    ends: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+    sizes: dict[int, int]
+    buckets: list[Bucket]
+
+
+def elimination(ladder: Ladder, terms: Sequence[Sequence[int]], variables: Sequence[Variable]) -> Elimination:
+    """Return the elimination for terms that hold the ladder's column, each with one axis per variable but the class.
+
+    `InputError` if a table would be too large.
+    """
+    used = {i for axes in terms for i in axes}
+    finest: dict[int, int] = {}
+    for places in by_column(variables).values():
+        own = [ladder.finest] if ladder.finest in places else [i for i in places if i in used]
+        finest |= dict.fromkeys(places, max(own, key=lambda i: variables[i].n_states, default=-1))
+    scopes, ends = [], []
+    for axes in terms:
+        scope = tuple(dict.fromkeys(finest[i] for i in axes))
+        index = []
+        for i in axes:
+            shape = [-1 if j == finest[i] else 1 for j in scope]
+            index.append(coarser_codes(variables[finest[i]], variables[i]).reshape(shape))
+        shape = [variables[i].n_states for i in axes]
+        cells = np.ravel_multi_index(tuple(np.broadcast_arrays(*index)), shape)
+        along = np.moveaxis(cells, scope.index(ladder.finest), 0)[list(ladder.codes)]
+        scopes.append(tuple(i for i in scope if i != ladder.finest))
+        ends.append((along[1:], along[:-1]))
+    sizes = {i: variables[i].n_states for scope in scopes for i in scope}
+    most = MAX_ENTRIES // max(1, len(ladder.codes) * len(ladder.classes))
+    return Elimination(scopes, ends, sizes, _buckets(scopes, sizes, most))
+
+
+def _buckets(scopes: Sequence[tuple[int, ...]], sizes: Mapping[int, int], most: int) -> list[Bucket]:
+    """Return the steps of an elimination; the last one keeps nothing and has all that is left."""
+    left = {number: frozenset(scope) for number, scope in enumerate(scopes)}
+    found: list[Bucket] = []
+
+    def union(v: int) -> frozenset[int]:
+        return frozenset().union(*(scope for scope in left.values() if v in scope))
+
+    def size(v: int) -> int:
+        return math.prod(sizes[u] for u in union(v))
+
+    while variables := sorted(frozenset().union(*left.values())):
+        v = min(variables, key=size)
+        if size(v) > most:
+            raise InputError(
+                f"Whether a feature is monotone depends on {size(v):,} joint states of other features at once, which "
+                "are too many; give variables fewer parents (--max-parents)."
+            )
+        members, scope = [number for number, own in left.items() if v in own], union(v)
+        others = frozenset().union(*(own for number, own in left.items() if number not in members))
+        found.append(Bucket(members, tuple(sorted(scope)), tuple(sorted(scope & others))))
+        for number in members:
+            del left[number]
+        left[len(scopes) + len(found) - 1] = scope & others
+    if not found or len(left) > 1:
+        found.append(Bucket(list(left), (), ()))
+    return found
+
+
+def differences(values: NDArray[np.float64], classes: Sequence[int]) -> NDArray[np.float64]:
+    """Return what each class has more than the one before, along the last axis."""
+    ordered = values[..., list(classes)]
+    return ordered[..., 1:] - ordered[..., :-1]
+
+
+def smallest_changes(
+    ladder: Ladder, variables: Sequence[Variable], logs: Sequence[Cpt]
+) -> tuple[NDArray[np.float64], int]:
+    """Return the smallest change of the log-odds at each step, and over how many joint states of other columns.
+
+    Parameters
+    ----------
+    logs : sequence of Cpt
+        Finite logarithms of tables, or log-linear weights, in nats.
+
+    Returns
+    -------
+    changes : float64 array, shape (S - 1, C - 1)
+        For each class but the first, against the one before.
+    combinations : int
+        0 if the log-odds of complete rows do not depend on the column.
+    """
+    target = len(variables) - 1
+    terms, tables = [], []
+    for cpt in logs:
+        axes = (*cpt.parents, cpt.variable)
+        if target in axes and set(axes) & {*ladder.places}:
+            scores = np.moveaxis(cpt.table, axes.index(target), -1)
+            terms.append(tuple(i for i in axes if i != target))
+            tables.append(differences(scores.reshape(-1, scores.shape[-1]), ladder.classes))
+    steps = max(len(ladder.codes) - 1, 0)
+    if not terms or not steps:
+        return np.zeros((steps, len(ladder.classes) - 1)), 0
+    scopes, ends, sizes, buckets = elimination(ladder, terms, variables)
+    pairs = zip(tables, ends, strict=True)
+    changes = [np.moveaxis(odds[after] - odds[before], -1, 1) for odds, (after, before) in pairs]
+    lead = (-1, -2)  # the steps and the classes
+    for bucket in buckets:
+        total: NDArray[np.float64] = np.zeros(())
+        for number in bucket.members:
+            total = total + aligned(changes[number], (*lead, *scopes[number]), (*lead, *bucket.scope))
+        gone = tuple(k + 2 for k, i in enumerate(bucket.scope) if i not in bucket.kept)
+        scopes.append(bucket.kept)
+        changes.append(total.min(axis=gone))
+    return changes[-1], min(math.prod(sizes.values()), LARGEST_COUNT)
+
+
+def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], ladders: Sequence[Ladder]) -> list[Cpt]:
+    """Return log-linear weights of which all log-odds are monotone, as near as functions of single columns allow.
+
+    Along a column each change whose smallest value is negative gets as much as it lacks, and `TIE` in addition. The
+    function has the mean 0 over the states; the state of missing values gets nothing.
+    """
+    out, target = list(weights), len(variables) - 1
+    for ladder in ladders:
+        least, _ = smallest_changes(ladder, variables, out)
+        lack = np.where(least < TIE, TIE - least, 0.0)
+        if not (least < 0).any():
+            continue
+        # From changes of log-odds between classes, and between states, to scores.
+        scores = np.zeros((len(ladder.codes), len(ladder.classes)))
+        scores[1:, 1:] = np.cumsum(np.cumsum(lack, axis=0), axis=1)
+        scores -= scores.mean(axis=0)
+        added = np.zeros((variables[ladder.finest].n_states, len(ladder.classes)))
+        added[np.ix_(ladder.codes, ladder.classes)] = scores
+        number, axes = next(
+            (k, axes)
+            for k, axes in enumerate((*cpt.parents, cpt.variable) for cpt in out)
+            if target in axes and ladder.finest in axes
+        )
+        out[number] = replace(
+            out[number], table=out[number].table + aligned(added, (ladder.finest, target), axes)
+        )
+    return out
+
+
+def pooled(
+    weights: Sequence[Cpt],
+    variables: Sequence[Variable],
+    ladders: Sequence[Ladder],
+    shares: Mapping[int, NDArray[np.float64]],
+) -> list[Cpt]:
+    """Return log-linear weights that are monotone because neighbouring states of a column have the same ones.
+
+    As in isotonic regression, the two states with the smallest change are joined until no change is negative; the
+    weights of joined states are means by their shares, of which each variable has an array. Columns with several
+    variables stay as they are.
+    """
+    out, target = list(weights), len(variables) - 1
+    for ladder in ladders:
+        block = np.arange(len(ladder.codes))
+        while len(ladder.places) == 1 and len(block) > 1:
+            least = smallest_changes(ladder, variables, out)[0].min(axis=1)
+            worst = int(least.argmin())
+            if least[worst] >= 0:
+                break
+            block[block == block[worst + 1]] = block[worst]
+            joined = np.array(ladder.codes)[block == block[worst]]
+            share = shares[ladder.finest][joined] / shares[ladder.finest][joined].sum()
+            for k, cpt in enumerate(out):
+                axes = (*cpt.parents, cpt.variable)
+                if target in axes and ladder.finest in axes:
+                    table = np.moveaxis(cpt.table.copy(), axes.index(ladder.finest), 0)
+                    table[joined] = np.tensordot(share, table[joined], 1)
+                    out[k] = replace(cpt, table=np.moveaxis(table, 0, axes.index(ladder.finest)))
+    return out

@@ -1,0 +1,202 @@
+"""Which features shall be monotone, as a user writes it, and in the codes of a classifier's variables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from milpbn.data.dataset import Variable, by_column
+from milpbn.errors import InputError
+
+#: Most labels in a sentence.
+_SHOWN = 8
+_RISING, _FALLING = ("+", "1", "increasing"), ("-", "-1", "decreasing")
+
+
+@dataclass(frozen=True)
+class Monotone:
+    """A wish: the log-odds never fall along the states of a column, or never rise.
+
+    Attributes
+    ----------
+    column : str
+        Name of the raw column.
+    rising : bool
+        Whether the log-odds never fall; else they never rise.
+    states : tuple of str
+        The states in ascending order; empty for that of intervals, numbers, dates or truth values.
+    classes : tuple of str
+        The classes in ascending order, each against the one before; of two the last is the one to detect.
+    """
+
+    column: str
+    rising: bool
+    states: tuple[str, ...]
+    classes: tuple[str, ...]
+
+    @property
+    def word(self) -> str:
+        """What ``--monotone`` has behind the column."""
+        return ":".join(self.states) or ("+" if self.rising else "-")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {**vars(self), "states": list(self.states), "classes": list(self.classes)}
+
+    def __str__(self) -> str:
+        """Return what never falls or rises, in words."""
+        of = repr(self.classes[-1]) if len(self.classes) == 2 else "each class against the one before"
+        states = f" ({' < '.join(self.states)})" if self.states else ""
+        return f"the log-odds of {of} never {'fall' if self.rising else 'rise'} in {self.column!r}{states}"
+
+
+def read_wishes(
+    asked: object, variables: Sequence[Variable], positive: str | None = None
+) -> tuple[Monotone, ...]:
+    """Return what a user wishes of features, in the columns of these variables, the class last.
+
+    Parameters
+    ----------
+    asked : mapping or sequence
+        By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for no wish, or the states
+        in the order along which they never fall. ``positive`` may name the class of two that is meant. A sequence has a
+        number for each column, as scikit-learn's ``monotonic_cst``.
+    variables : sequence of Variable
+        Features and class.
+    positive : str, optional
+        The class of two that is meant where `asked` does not say it.
+
+    Raises
+    ------
+    InputError
+        If a column is no feature or its states have no order, or the classes have none.
+    """
+    columns = by_column(variables[:-1])
+    if not isinstance(asked, Mapping):
+        numbers = np.atleast_1d(np.asarray(asked, dtype=object)).tolist()
+        if len(numbers) != len(columns):
+            raise InputError(
+                "Monotone features (--monotone, monotone) are a mapping such as {'age': '+'}, or a 1, 0 or -1 for each "
+                f"of the {len(columns)} features; got {len(numbers)}."
+            )
+        asked = dict(zip(columns, numbers, strict=True))
+    given = {str(key): value for key, value in asked.items()}
+    if "positive" not in columns:
+        positive = given.pop("positive", positive)
+    classes = _ordered_classes(variables[-1], None if positive is None else str(positive))
+    found = []
+    for name, value in given.items():
+        if name not in columns:
+            raise InputError(
+                f"--monotone (monotone) names {name!r}, which is not among the features: {_listed(columns)}."
+            )
+        word = f"{value:g}" if isinstance(value, Real) else str(value)
+        if word == "0":
+            continue
+        states: tuple[str, ...] = ()
+        if word not in (*_RISING, *_FALLING):
+            states = tuple(map(str, value if isinstance(value, list | tuple) else word.split(":")))
+        wish = Monotone(name, word not in _FALLING, states, classes)
+        Ladder.of(wish, variables)  # refuses states without an order
+        found.append(wish)
+    return tuple(found)
+
+
+def _listed(labels: Collection[str]) -> str:
+    """Return the first labels in words."""
+    first = [repr(label) for label, _ in zip(labels, range(_SHOWN), strict=False)]
+    return ", ".join(first) + (f" and {len(labels) - _SHOWN} more" if len(labels) > _SHOWN else "")
+
+
+def _ordered_classes(target: Variable, positive: str | None) -> tuple[str, ...]:
+    """Return the classes in ascending order: of two the positive one last, else as numbers."""
+    if len(target.states) == 2:
+        if positive is not None and positive not in target.states:
+            raise InputError(
+                f"--positive (positive) must be one of {', '.join(map(repr, target.states))}, got {positive!r}."
+            )
+        return tuple(sorted(target.states, key=lambda label: label == (positive or target.states[1])))
+    order = _natural_order(target)
+    if order is None:
+        raise InputError(
+            f"Monotone features (--monotone, monotone) need two classes, or classes that are numbers; {target.name!r} "
+            f"has the {len(target.states)} classes {_listed(target.states)}."
+        )
+    return tuple(target.states[k] for k in order)
+
+
+def _natural_order(variable: Variable) -> list[int] | None:
+    """Return the codes in ascending order, without the state of missing values; None for text without an order."""
+    codes = range(variable.n_states - variable.missing_state)
+    if variable.cuts is not None:
+        return list(codes)
+    if variable.label_type in ("boolean", "datetime"):
+        return sorted(codes, key=lambda k: variable.states[k].lower())
+    try:
+        return sorted(codes, key=lambda k: float(variable.states[k]))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A wish in the codes of a classifier's variables.
+
+    Attributes
+    ----------
+    places : tuple of int
+        Positions of the column's variables.
+    finest : int
+        The one of them with the most states.
+    codes : tuple of int
+        Its states, without that of missing values, in the order along which the log-odds never fall.
+    classes : tuple of int
+        The classes in ascending order.
+    """
+
+    places: tuple[int, ...]
+    finest: int
+    codes: tuple[int, ...]
+    classes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, wish: Monotone, variables: Sequence[Variable]) -> Ladder:
+        """Return a wish in the codes of variables; `InputError` if they lack the column, or it has no such order."""
+        places = by_column(variables[:-1]).get(wish.column, [])
+        if not places:
+            raise InputError(f"The classifier has no column {wish.column!r} that could be monotone.")
+        finest = max(places, key=lambda i: variables[i].n_states)
+        variable = variables[finest]
+        own = variable.states[: variable.n_states - variable.missing_state]
+        order: list[int] | None
+        if wish.states and variable.cuts is not None:
+            raise InputError(
+                f"The states of {wish.column!r} are intervals, which have an order; write --monotone {wish.column}=+ "
+                "if the log-odds never fall, or - if they never rise."
+            )
+        if wish.states:
+            if sorted(wish.states) != sorted(own):
+                raise InputError(
+                    f"--monotone (monotone) gives {wish.column!r} the states {_listed(wish.states)}; it has to name "
+                    f"each of its states once: {_listed(own)}."
+                )
+            order = [own.index(state) for state in wish.states]
+        else:
+            order = _natural_order(variable)
+        if order is None:
+            raise InputError(
+                f"The states of {wish.column!r} have no order of their own: {_listed(own)}. Write them in their order "
+                f"with colons, as in --monotone {wish.column}=low:medium:high (in Python a list), or leave the feature "
+                "out of --monotone."
+            )
+        states = variables[-1].states
+        if sorted(wish.classes) != sorted(states):
+            raise InputError(
+                f"The classes are {', '.join(map(repr, states))}, and {wish.column!r} is to be monotone for others."
+            )
+        codes = order if wish.rising else order[::-1]
+        return cls(tuple(places), finest, tuple(codes), tuple(states.index(label) for label in wish.classes))

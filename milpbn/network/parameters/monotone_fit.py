@@ -1,0 +1,157 @@
+"""The fit of monotone features: weights that are exactly monotone, and what they cost in log-loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.folds import stratified_folds
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import Cpt, class_log_joint
+from milpbn.network.monotone.changes import lifted, pooled
+from milpbn.network.monotone.check import MonotoneFit, check_monotone
+from milpbn.network.monotone.inequalities import MonotoneRows, Term, constrained_minimum
+from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.parameters.conditional import Stopped, curvature, objective
+from milpbn.network.parameters.folds import STRENGTHS
+from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
+from milpbn.network.parameters.log_linear import LogLinear
+from milpbn.network.parameters.normalised import completed, normalised, widened
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.structure import Structure
+
+#: Accuracy of the fit; see `constrained_minimum`, whose value is multiplied by the root of the total weight.
+TOLERANCE = 1e-5
+
+
+def with_deviations(record: ParameterFit) -> ParameterFit:
+    """Return a choice of kappa and strength that has deviations, without which nothing could be fitted."""
+    if record.strength is not None:
+        return record
+    kappa = 1.0 if record.kappa is None else min(1.0, record.kappa)
+    return replace(record, method="hybrid", fitted=True, kappa=kappa, strength=STRENGTHS[0], note="")
+
+
+def monotone_weights(
+    model: LogLinear,
+    ladders: Sequence[Ladder],
+    kappa: float,
+    strength: float,
+    stopping: Callable[[], bool],
+) -> list[Cpt]:
+    """Return the tables of weights that minimise the penalised loss among those that are monotone.
+
+    The deviations are those from a share kappa of the generative weights in which neighbouring states of monotone
+    features are joined where they break the wish. These weights are also the result if there is no time for a better
+    one.
+    """
+    variables, target = model.data.variables, model.data.n_features
+    codes, shares = model.data.codes, dict[int, NDArray[np.float64]]()
+    for i in (ladder.finest for ladder in ladders):
+        shares[i] = np.bincount(codes[:, i], model.data.weights, variables[i].n_states)
+        shares[i] += 1.0
+    base = lifted(pooled(model.weights(kappa, None), variables, ladders, shares), variables, ladders)
+    terms = []
+    for cpt in base:
+        axes = (*cpt.parents, cpt.variable)
+        if target in axes:
+            scores = np.moveaxis(cpt.table, axes.index(target), -1).reshape(-1, model.data.n_classes)
+            terms.append(
+                Term(tuple(i for i in axes if i != target), scores, model.design.first(cpt.variable))
+            )
+    rows, _ = model.rows
+    offset = class_log_joint(rows.codes, model.structure, base, model.data.n_classes, np.asarray)
+    start = model.origin()
+    found = constrained_minimum(
+        lambda point: objective(point, rows, offset, strength),
+        start,
+        curvature(rows, strength),
+        MonotoneRows.of(ladders, terms, variables, start.shape),
+        tolerance=TOLERANCE * np.sqrt(rows.weight),
+        stopping=stopping,
+    )
+    best = lifted(model.design.tables(base, 1.0, found), variables, ladders)
+    return min((best, base), key=lambda weights: model.log_loss(weights, model.data))
+
+
+def monotone_fit(
+    model: LogLinear,
+    ladders: Sequence[Ladder],
+    classifier: Classifier,
+    record: ParameterFit,
+    random_state: int,
+    stopping: Callable[[], bool],
+) -> tuple[ParameterFit, list[Cpt]]:
+    """Return the tables of weights, and the record with what the wishes cost on the training rows and in its folds."""
+    kappa, strength = record.kappa, record.strength
+    assert kappa is not None
+    assert strength is not None
+    places = {i for ladder in ladders for i in ladder.places}
+
+    def both(of: LogLinear) -> tuple[list[Cpt], list[Cpt]]:
+        free = of.deviations(kappa, strength, of.origin(), PATH_TOLERANCE, stopping)
+        return monotone_weights(of, ladders, kappa, strength, stopping), of.weights(kappa, free)
+
+    data, found = model.data, both(model)
+    train, held_out = [model.log_loss(weights, data) for weights in found], [None, None]
+    if record.folds is not None:
+        with suppress(Stopped):
+            sums = np.zeros(2)
+            for inside, outside in stratified_folds(data.y, record.folds, random_state):
+                part, rest = LogLinear(classifier, data.take(inside), None, places), data.take(outside)
+                losses = [part.log_loss(weights, rest) for weights in both(part)]
+                sums += np.array(losses) * rest.weights.sum()
+            held_out = (sums / data.weights.sum()).tolist()
+    costs = MonotoneFit(
+        features=(),
+        log_loss=train[0],
+        free_log_loss=train[1],
+        held_out_log_loss=held_out[0],
+        free_held_out_log_loss=held_out[1],
+    )
+    return replace(record, monotone=costs), found[0]
+
+
+def checked(classifier: Classifier, wishes: Sequence[Monotone], record: ParameterFit) -> ParameterFit:
+    """Return a record with whether a classifier is monotone; `InputError` if that takes too much memory."""
+    features = check_monotone(classifier.variables, classifier.cpts, wishes)
+    costs = MonotoneFit(features=()) if record.monotone is None else record.monotone
+    return replace(record, monotone=replace(costs, features=features))
+
+
+def made_monotone(
+    classifier: Classifier,
+    monotone: Sequence[Monotone],
+    record: ParameterFit,
+    objection: Callable[[Structure], str | None] | None = None,
+) -> tuple[Classifier, ParameterFit]:
+    """Return a classifier with weights that states of monotone features share, and its record.
+
+    It takes no time. If tables cannot hold these weights, the classifier stays as it is, and the record says whether it
+    is monotone.
+    """
+    if record.method == "ml":
+        record = replace(record, method="hybrid")
+    names, n_states = classifier.structure.names, [v.n_states for v in classifier.variables]
+    whole, added, reason = completed(classifier.structure, n_states, objection)
+    ladders = [Ladder.of(wish, classifier.variables) for wish in monotone]
+    logs = [replace(cpt, table=np.log(cpt.table)) for cpt in classifier.cpts]
+    names_of = (classifier.variables[ladder.finest] for ladder in ladders)
+    shares = {
+        ladder.finest: np.array([*classifier.posterior(v.name).values()])
+        for ladder, v in zip(ladders, names_of, strict=True)
+    }
+    weights = lifted(pooled(logs, classifier.variables, ladders, shares), classifier.variables, ladders)
+    cpts = None if reason else normalised(whole, widened(weights, whole, n_states))
+    if cpts is not None and any(one is not other for one, other in zip(weights, logs, strict=True)):
+        arcs = tuple((names[a], names[b]) for a, b in added)
+        note = f"{record.note} States of monotone features share weights.".strip()
+        record = replace(record, method="hybrid", fitted=True, kappa=1.0, added_arcs=arcs, note=note)
+        classifier = replace(classifier, structure=whole, cpts=tuple(cpts))
+    record = checked(classifier, monotone, record)
+    provenance = {**classifier.provenance, "parameters": record.to_dict()}
+    return replace(classifier, provenance=provenance), record
