@@ -52,8 +52,8 @@ def monotone_weights(
     variables, target = model.data.variables, model.data.n_features
     codes, shares = model.data.codes, dict[int, NDArray[np.float64]]()
     for i in (ladder.finest for ladder in ladders):
-        shares[i] = np.bincount(codes[:, i], model.data.weights, variables[i].n_states)
-        shares[i] += 1.0
+        counts = np.bincount(codes[:, i], model.data.weights, variables[i].n_states)
+        shares[i] = counts.astype(np.float64) + 1.0
     base = lifted(pooled(model.weights(kappa, None), variables, ladders, shares), variables, ladders)
     terms = []
     for cpt in base:
