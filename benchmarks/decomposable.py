@@ -4,16 +4,20 @@
     python benchmarks/decomposable.py FOLDER [NAME ...] --backend SOLVER [--acyclicity order] [--time-limit SECONDS]
 
 FOLDER has .jkl files. With TABLES, a folder of tables of the UCI repository (.csv.gz), the files `uci-*` are made
-there before, by milpbn's own scores. Each file is searched on one thread in a new process, within 8 GiB; seconds and
-their limit are those of the CPU, child processes included, without imports and compilation. A MILP solver gets by
-default twice the seconds of branch and cut, but at least 10 and at most 120. It gets the start and the block rows that
-it always gets, but no bound of branch and cut (``--no-root-bound``). Results are kept in
-results/decomposable/cells.json after every file, and results of files that are there are not measured again unless they
-are named. Without FOLDER only the page is written.
+there before, by milpbn's own scores. Each file is searched on one thread, by branch and cut in a new process, within
+8 GiB; seconds and their limit are those of the CPU, child processes included, without imports and compilation. A MILP
+solver gets by default 1.5 times the seconds of branch and cut, but at least 10 and at most 60. It has the start and the
+block rows that every solver gets, but not the bound and structure of branch and cut (``--no-root-bound``). Results are
+kept in results/decomposable/cells.json after every file, and results of files that are there are not measured again
+unless they are named. Without FOLDER only the page is written.
 
     python benchmarks/decomposable.py FOLDER NAME ... --threads 2 [--repeats 3] [--time-limit 60]
 
 searches with one thread and with two, in turn, without dynamic programming, into results/decomposable/threads.json.
+
+    python benchmarks/decomposable.py FOLDER NAME ... --climbing SECONDS [--repeats 3]
+
+climbs from several random orders, without any bound, into results/decomposable/climbing.json.
 
     python benchmarks/decomposable.py --scoring [SCORE ...]
 
@@ -24,9 +28,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import resource
-import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -43,25 +47,32 @@ from generated import random_network
 
 from milpbn import MilpbnError
 from milpbn.data import read_table
+from milpbn.engine.parent_sets.climbing import AT_ONCE, OrderClimber
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.search import Search
+from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.experiments.page import read_remarks
+from milpbn.milp.files.jkl_file import read_jkl
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.engines import branch_and_cut
 from milpbn.solving.engines.base import BY_SUBSETS
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
 from milpbn.solving.warm_up import tiny_data
+from milpbn.util import interrupts
+from milpbn.util.budget import Budget
 from milpbn.util.threads import threads_used
 
 OUTPUT = RESULTS / "decomposable" / "cells.json"
-SCORING, THREADS = OUTPUT.with_name("scoring.json"), OUTPUT.with_name("threads.json")
+SCORING, THREADS, CLIMBING = (OUTPUT.with_name(f"{name}.json") for name in ("scoring", "threads", "climbing"))
 #: Parent sets that are scored one by one.
 ONE_BY_ONE = 300
 #: Searched first in every process, so that kernels are loaded and compiled before anything is measured.
 WARM = "bnslim-survey-5000"
 #: A solver's CPU seconds: this many times those of branch and cut, at least and at most.
-TIMES, LEAST, MOST = 2.0, 10.0, 120.0
+TIMES, LEAST, MOST = 1.5, 10.0, 60.0
+#: The best structure after so many CPU seconds is compared with what climbing finds.
+EARLY = 30.0
 #: Bytes that a search and its child processes may have.
 MEMORY = 8 * 2**30
 
@@ -125,20 +136,27 @@ def cpu() -> float:
 
 
 @contextmanager
-def interrupted_after(seconds: float) -> Iterator[None]:
-    """Interrupt this process, as Ctrl-C does, once it and its children have used some CPU seconds."""
-    end, ended = cpu() + seconds, threading.Event()
+def interrupted_after(seconds: float) -> Iterator[list[float]]:
+    """Interrupt the search in this process, as Ctrl-C does, once it and its children have used some CPU seconds.
+
+    The list that it yields gets the `time.monotonic` value at `EARLY` CPU seconds.
+    """
+    begun, ended = cpu(), threading.Event()
+    early: list[float] = []
 
     def watch() -> None:
         while not ended.wait(0.1):
-            if cpu() > end:
-                os.kill(os.getpid(), signal.SIGINT)
+            used = cpu() - begun
+            if used > EARLY and not early:
+                early.append(time.monotonic())
+            if used > seconds:
+                interrupts.note()
                 return
 
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        yield
+        yield early
     finally:
         ended.set()
         watcher.join()
@@ -162,9 +180,14 @@ def measured(
     slower = 1.5 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
     begun, clock = cpu(), time.monotonic()
     try:
-        with interrupted_after(seconds):
+        with interrupted_after(seconds) as early:
             result = solve_local_scores(
-                path, time_limit=slower * seconds, n_best=n_best, memory_limit=MEMORY, **options
+                path,
+                started=clock,
+                time_limit=slower * seconds,
+                n_best=n_best,
+                memory_limit=MEMORY,
+                **options,
             )
     except MilpbnError as error:
         return {"status": "refused", "why": str(error), "cpu": round(cpu() - begun, 2)}
@@ -174,6 +197,11 @@ def measured(
     gap = None if result.bound is None or result.objective is None else result.bound - result.objective
     root = _Noted.root[-1] if _Noted.root else 0.0
     status, claim = str(result.reason), result.alternatives
+    known = [
+        score
+        for at, score, _ in result.trace
+        if score is not None and clock + at <= min(early, default=math.inf)
+    ]
     if claim is not None:  # the gap is that between the last one and all others
         status = "optimal" if claim.optimal else "feasible"
         gap = None if claim.bound is None or claim.cutoff is None else claim.bound - claim.cutoff
@@ -182,6 +210,7 @@ def measured(
         "parent_sets": result.parent_sets,
         "status": status,
         "score": result.objective,
+        "score_early": known[-1] if known else None,
         "bound": result.bound,
         "gap_percent": None if gap is None else round(100 * gap / abs(result.objective or 1.0), 5),
         "root_gap_percent": round(100 * root / abs(result.objective or 1.0), 4) if own else None,
@@ -196,6 +225,28 @@ def measured(
         "seconds": round(time.monotonic() - clock, 2),
         "memory_mib": memory(),
     }
+
+
+def climbed(path: Path, seconds: float, seed: int) -> float:
+    """Return the best score that climbing alone finds within some CPU seconds, from a random order."""
+    local = read_jkl(path)
+    listed = list_sets(local.candidates, local.scores)
+    climber, end = OrderClimber(listed.sets, seed), cpu() + seconds
+    climber.start(np.random.default_rng(seed).permutation(listed.sets.n_variables))
+    while cpu() < end:
+        climber.perturb(AT_ONCE, Budget(None))
+    return listed.best - climber.cost
+
+
+def by_climbing(paths: list[Path], seconds: float, starts: int) -> None:
+    """Measure the scores of climbing from some random orders, and write all of them."""
+    results = json.loads(CLIMBING.read_text()) if CLIMBING.exists() else {}
+    for path in paths:
+        found = results.setdefault(path.name.split(".jkl")[0], {"cpu_of_each": seconds, "scores": []})
+        while len(found["scores"]) < starts:
+            found["scores"].append(climbed(path, seconds, seed=len(found["scores"])))
+            write_results(CLIMBING, results)
+        print(path.name, json.dumps(found), flush=True)
 
 
 def with_threads(paths: list[Path], threads: int, repeats: int, time_limit: float) -> None:
@@ -359,6 +410,7 @@ def main() -> None:
     parser.add_argument("--acyclicity", default="order", choices=("order", "cluster"))
     parser.add_argument("--n-best", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--climbing", type=float, metavar="SECONDS")
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args()
     if given.scoring is not None:
@@ -372,8 +424,11 @@ def main() -> None:
     results = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
     if given.tables is not None:
         make_scores(given.tables, given.folder)
+    found = [path for name in given.names for path in given.folder.glob(f"{name}.jkl*")]
+    if given.climbing:
+        by_climbing(found, given.climbing, given.repeats)
+        return
     if given.threads > 1:
-        found = [path for name in given.names for path in given.folder.glob(f"{name}.jkl*")]
         with_threads(found, given.threads, given.repeats, given.time_limit or MOST)
         return
     key = given.backend
