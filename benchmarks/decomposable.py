@@ -259,6 +259,8 @@ def with_threads(paths: list[Path], threads: int, repeats: int, time_limit: floa
                 cell = pool.apply(measured, (path, "branch-and-cut", time_limit), {"threads": count})
             kept = (
                 "status",
+                "score",
+                "score_early",
                 "gap_percent",
                 "root_gap_percent",
                 "nodes",
