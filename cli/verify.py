@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.archive_info import is_archive
 from milpbn.cli.local_scores import is_local_scores, refuse_others
 from milpbn.cli.report import say
 from milpbn.cli.search_options import MEMORY_LIMIT
@@ -75,7 +76,7 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
     from milpbn.solving.local_scores import local_dataset
     from milpbn.solving.progress import dropped_lines
 
-    is_certificate = Path(result).suffix.lower() == ".npz"
+    is_certificate = is_archive(result) or Path(result).suffix.lower() == ".npz"
     if is_certificate and certificate is not None:
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
     if not is_certificate and certificate is None:

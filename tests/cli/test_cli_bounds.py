@@ -1,6 +1,7 @@
 """The verbs ``bound`` and ``verify``."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +52,12 @@ def test_a_proved_result_is_verified(proof):
     assert words == ["verified", "incumbent", "bound", "gap", "nodes", "fixed", "arcs", "seconds", "not"]
 
 
-def test_a_certificate_is_verified_without_its_result(proof):
-    done = succeed("verify", proof / "proof.npz", proof / "toy.csv")
+@pytest.mark.parametrize("name", ["proof.npz", "proof.cert"])
+def test_a_certificate_of_any_name_is_verified_without_its_result(proof, tmp_path, name):
+    alone = shutil.copy(proof / "proof.npz", tmp_path / name)
+    done = succeed("verify", alone, proof / "toy.csv")
     assert done.stdout.splitlines()[:4] == verified(proof).stdout.splitlines()[:4]
-    not_verified("leave out --certificate", proof, result=proof / "proof.npz")
+    not_verified("leave out --certificate", proof, result=alone)
 
 
 def test_the_bound_of_a_subset_is_verified_as_one_of_the_subset(proof, tmp_path):

@@ -136,6 +136,7 @@ def test_constraints_and_a_memory_limit_hold_and_results_are_drawn(scores, tmp_p
     says(done.stdout, "sum of local scores and of the weights of 1 arc", "incumbent  -7.000000", "optimal")
     assert load(result)["structure"] == {"a": [], "b": [], "c": ["b"]}
     says(succeed("verify --exact", result, scores, "--certificate", proof).stdout, "bound      -7.000000")
+    succeed("verify", proof.rename(tmp_path / "proof"), scores)
     for kind in (("result",), ("network",), ("trace",), ()):
         succeed("plot", *kind, result, "--output", tmp_path / "r.svg")
         assert ("s: proved optimal" in (tmp_path / "r.svg").read_text()) == (kind != ("network",))

@@ -28,8 +28,8 @@ LEAST_GAIN = 1e-9
 ACCEPTED = 0.002
 #: At most this many variables are moved by a perturbation.
 KICK = 5
-#: Perturbations before the first linear program; problems of more variables than the second number get fewer.
-FIRST_PERTURBATIONS, USUAL = 4000, 40
+#: Perturbations before the first linear program: at least, and for every variable. A second has some 7,000.
+FIRST_PERTURBATIONS, PER_VARIABLE = 4000, 40
 #: Perturbations between two looks at the budget.
 AT_ONCE = 20
 
@@ -289,7 +289,7 @@ class OrderClimber:
         """Return what has climbed from a greedy order and its perturbations."""
         climber = cls(sets, seed)
         climber.start(greedy_order(sets, np.ones(sets.n_sets)))
-        climber.perturb(FIRST_PERTURBATIONS * USUAL // max(USUAL, sets.n_variables), budget)
+        climber.perturb(max(FIRST_PERTURBATIONS, PER_VARIABLE * sets.n_variables), budget)
         return climber
 
     def copied(self, seed: int) -> OrderClimber:

@@ -6,7 +6,7 @@ comes before the parent sets of a variable, which have no number of parents; lin
 scores were made, and are left out, also at the beginning of a .jkl file. Words are separated by white space, and lines
 that begin with ``#`` are comments.
 
-A variable's parent sets are all that it may have: sets that are not listed are excluded.
+A variable's parent sets are all that it may have: sets that are not listed, or have the score ``-inf``, are excluded.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import read_text, unusable
 from milpbn.util.text_lines import content_lines
 
+#: Scores of parent sets that are excluded, in lower case.
+EXCLUDED = ("-inf", "-infinity")
 #: Numbers of lines, and their words.
 Lines: TypeAlias = Iterator[tuple[int, list[str]]]
 #: The parent sets of each variable: number of the line, score, parents.
@@ -118,7 +120,8 @@ def _pss(lines: Lines) -> Listed:
 def _assemble(listed: Listed) -> LocalScores:
     """Return the scores of parent sets that were read.
 
-    InputError if a variable has no parent set, a parent is no other variable, or a set is listed twice.
+    InputError if a variable has no parent set that is not excluded, a parent is no other variable, or a set is listed
+    twice.
     """
     index = {name: i for i, name in enumerate(listed)}
     sets: list[tuple[tuple[int, ...], ...]] = []
@@ -137,8 +140,11 @@ def _assemble(listed: Listed) -> LocalScores:
             if members in found:
                 raise InputError(f"Line {number} has a parent set of {name!r} a second time.")
             found[members] = score
-        sets.append(tuple(found))
-        scores += found.values()
+        allowed = {members: score for members, score in found.items() if score > -math.inf}
+        if not allowed:
+            raise InputError(f"All parent sets of {name!r} have the score -inf; at least one needs a number.")
+        sets.append(tuple(allowed))
+        scores += allowed.values()
     return LocalScores(Candidates(tuple(listed), tuple(sets)), np.array(scores))
 
 
@@ -157,9 +163,14 @@ def _row(number: int, words: list[str]) -> tuple[int, float, list[str]]:
 
 
 def _score(number: int, word: str) -> float:
+    if word.lower() in EXCLUDED:
+        return -math.inf
     score = number_of(word)
     if not math.isfinite(score):
-        raise InputError(f"Line {number} begins with {word[:40]!r}, which is not a finite score.")
+        raise InputError(
+            f"Line {number} begins with {word[:40]!r}, which is not a finite score; give a number, or -inf to exclude "
+            "the parent set."
+        )
     if abs(score) >= LARGEST_TERM:
         raise InputError(
             f"Line {number} begins with the score {word[:40]}; its size must be below {LARGEST_TERM:g}."

@@ -31,6 +31,14 @@ def test_a_file_is_read(tmp_path):
     assert local.scores.tolist() == [-195.5, -190.0, -193.25, -517.0, -600.0, -580.5]
 
 
+@pytest.mark.parametrize("word", ["-inf", "-Infinity", "-INF"])
+def test_a_parent_set_without_a_finite_score_is_excluded(tmp_path, word):
+    (tmp_path / "s.jkl").write_text(TEXT.replace("-193.25", word))
+    assert read_jkl(tmp_path / "s.jkl").candidates.sets[0] == ((1, 2), (1,))
+    (tmp_path / "s.pss").write_text(PSS.replace("-6e0 C B", f"{word} C B"))
+    assert read_jkl(tmp_path / "s.pss").candidates.sets[0] == ((), (1,))
+
+
 PSS = """META pss_version = 0.1
 META num_records=500
 
@@ -105,7 +113,12 @@ def test_names_that_are_no_words_are_refused(tmp_path, names):
         (("1 1\n-517 0", "1 0"), "no parent set"),
         (("1 1\n-517", "0 1\n-517"), "a second time"),
         (("-517", "-1e200"), "begins with the score -1e200; its size must be below 1e"),
-        (("-517", "1e999"), "begins with '1e999', which is not a finite score"),
+        (
+            ("-517", "1e999"),
+            "begins with '1e999', which is not a finite score; give a number, or -inf to exclude",
+        ),
+        (("-517", "inf"), "line 9 begins with 'inf', which is not a finite score"),
+        (("-517", "-inf"), "all parent sets of '1' have the score -inf"),
     ],
 )
 def test_errors_name_file_and_line(tmp_path, change, said):
