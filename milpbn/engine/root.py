@@ -13,6 +13,7 @@ from milpbn.claims.gap import is_optimal, target_gap, tolerance_of
 from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, Goal, take_steps
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
+from milpbn.engine.dual.pairs import no_pairs
 from milpbn.engine.dual.point import Model, Point, Subproblem, empty_point, evaluate, place, score_of
 from milpbn.engine.events import Events
 from milpbn.engine.optima import Optima
@@ -56,6 +57,7 @@ def model_of(problem: Problem) -> Model:
         problem.score_error,
         0.0,
         problem.column,
+        no_pairs(),
     )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from milpbn.util.parameters import parameter
 
-_WARMER = '"A node starts warmer than its parent ended, and cools by Newton\'s success."'
+WARMER = '"A node starts warmer than its parent ended, and cools by Newton\'s success."'
 _NEWTON = '"Newton steps over parent sets."'
 
 
@@ -23,19 +23,19 @@ class TemperatureTuning:
         1e-6, "share of gamma", "The lowest temperature. The steps end if none of them gains at it."
     )
     good_step: float = parameter(
-        0.6, "share of a Newton step", "A step that goes further than this is a good step.", _WARMER
+        0.6, "share of a Newton step", "A step that goes further than this is a good step.", WARMER
     )
     most_waste: float = parameter(
         0.5,
         "share of what steps can gain",
         "After a good step, the temperature falls if the waste exceeds this and `target_waste`.",
-        _WARMER,
+        WARMER,
     )
     target_waste: float = parameter(
         0.7,
         "share of the distance between bound and score at which the steps end",
         "After a good step, the temperature falls to where the waste is expected to be this.",
-        _WARMER,
+        WARMER,
     )
     fastest_fall: float = parameter(
         0.4, "factor", "The factor of the temperature after a good step is at least this."
@@ -55,10 +55,10 @@ class TemperatureTuning:
         0.3,
         "times what steps can gain",
         "The temperature rises after a short step if the waste is below this.",
-        _WARMER,
+        WARMER,
     )
     short_step: float = parameter(
-        0.1, "share of a Newton step", "A step that goes less far than this is a short step.", _WARMER
+        0.1, "share of a Newton step", "A step that goes less far than this is a short step.", WARMER
     )
     rise: float = parameter(1.2, "factor", "Factor of the temperature when it rises.")
     converged_fall: float = parameter(
@@ -68,19 +68,19 @@ class TemperatureTuning:
         1.5,
         "factor",
         "Children start at the parent's first temperature times this if its second step was poor.",
-        _WARMER,
+        WARMER,
     )
     colder_start: float = parameter(
         0.5,
         "factor",
         "Children start at the parent's first temperature times this if its second step was full.",
-        _WARMER,
+        WARMER,
     )
     poor_step: float = parameter(
-        0.4, "share of a Newton step", "A second step that goes less far than this is poor.", _WARMER
+        0.4, "share of a Newton step", "A second step that goes less far than this is poor.", WARMER
     )
     full_step: float = parameter(
-        0.9, "share of a Newton step", "A second step that goes further than this is full.", _WARMER
+        0.9, "share of a Newton step", "A second step that goes further than this is full.", WARMER
     )
 
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from inspect import getdoc
 
+from milpbn.engine.step_tuning import WARMER as _WARMER
 from milpbn.engine.step_tuning import MultiplierTuning, StepTuning, TemperatureTuning
 from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
-_FEW = '"Few samples and parent sets at a time."'
+_FEW = '"Few samples, classes and parent sets at a time, in one matrix."'
 _LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
 _CLIMBS = '"Climbs take a tenth of the time."'
@@ -73,22 +74,16 @@ class NodeTuning:
     first_burst: int = parameter(
         2,
         "steps",
-        "A node starts with two bursts of this length. Then samples and parent sets may be selected again.",
-        _FEW,
+        "A node starts with two bursts of this length. How far the second step goes says how warm its children start.",
+        _WARMER,
     )
     burst: int = parameter(8, "steps", "Steps between two checks of the clock.")
     bursts: int = parameter(8, "bursts", "Bursts between two selections of samples and parent sets.")
     most_steps: int = parameter(
         192, "steps", "At one node; twice this number if the steps left out too much."
     )
-    reselect_above: float = parameter(
-        5.0,
-        "times the distance between bound and score at which the steps end",
-        "After the first two bursts, samples and parent sets are selected again if the distance is larger.",
-        _FEW,
-    )
     width: float = parameter(
-        0.4,
+        0.5,
         "share of gamma",
         "Samples whose margin exceeds gamma by more than this are left out of the steps.",
         _FEW,
@@ -100,7 +95,7 @@ class NodeTuning:
         "With two classes each of them loses at most 6e-6 nats.",
     )
     reach: float = parameter(
-        0.05,
+        0.2,
         "share of the bound's distance to the incumbent",
         "Parent sets are left out of the steps if all structures with them are further below the heaviest one.",
         _FEW,
@@ -117,6 +112,12 @@ class NodeTuning:
         "share of the bound's distance to the incumbent",
         "For `most_missed`, a smaller gain counts as this much, so that rounding errors do not decide.",
         _LEFT_OUT,
+    )
+    matrix: int = parameter(
+        16_000_000,
+        "numbers",
+        "Where samples and parent sets of the steps make a larger matrix, steps use the tables.",
+        _FEW,
     )
     widening: float = parameter(
         4.0,
@@ -206,8 +207,20 @@ class PrimalTuning:
     pause_growth: float = parameter(
         1.1, "factor", "The pause grows by this factor after a climb without a better structure."
     )
+    first_climbs: int = parameter(
+        16,
+        "climbs",
+        "After this number of climbs from near the incumbent, `later_passes` limits them.",
+        _CLIMBS,
+    )
+    later_passes: float = parameter(
+        1.0,
+        "passes over a variable's parent sets per step in the tree",
+        "After a climb from near the incumbent, the next one waits for as many steps as this allows its passes.",
+        _CLIMBS,
+    )
     passes: float = parameter(
-        0.1,
+        0.05,
         "passes over a variable's parent sets per step in the tree",
         "Climbs after the longest pause that find nothing better take at most this many.",
         _CLIMBS,

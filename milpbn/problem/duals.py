@@ -21,6 +21,8 @@ from milpbn.util.threads import in_parts
 #: Dual weights below exp(-SPARSE) times the largest are left out, and the others are scaled to sum to 1. Under the
 #: conditional log-likelihood they are probabilities, and omitted ones change the score, so that fewer are left out.
 SPARSE, SPARSE_LIKELY = 16.0, 36.0
+#: Dual weights that are multiplied with the coefficients at a time.
+PLACES = 1 << 15
 #: Temperature, in nats, at which the soft minimum is the minimum.
 HARD = 1e-9
 
@@ -137,9 +139,26 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-untyped-def]
     # Indices are unsigned: a check for negative ones would prevent the vectorisation of the loops.
+    for first in range(0, duals.size[1], PLACES):
+        _add_places(tables, duals, alive, out, begin, end, first, min(PLACES, duals.size[1] - first))
+
+
+@kernel(inner=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_places(tables, duals, alive, out, begin, end, start, n):  # type: ignore[no-untyped-def]
+    """Add the product of n dual weights from `start` on with the coefficients of the domains `begin` to `end` - 1."""
     Q = tables.values.shape[1]
-    n = duals.size[1]
-    sample, label, value = duals.sample[:n], duals.label[:n], duals.value[:n]
+    label, value = duals.label[start : start + n], duals.value[start : start + n]
+    # The codes of the places in order: a domain would look each of them up again.
+    codes = np.empty((tables.codes.shape[0], n), dtype=np.uint32)
+    for row in range(len(codes)):
+        for t in range(n):
+            codes[row, t] = tables.codes[row, duals.sample[start + t]]
+    own = np.zeros(n, dtype=np.uint32)
+    if tables.two_tables:
+        for a in range(duals.size[0]):
+            t = duals.first[a + 1] - 1 - start
+            if 0 <= t < n:
+                own[t] = Q
     place = np.empty(n, dtype=np.uint32)
     mass = np.empty(0)
     flat = tables.values.reshape(tables.values.size)
@@ -153,18 +172,15 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
         far = apart(tables.two_tables, tables.sizes[d]) * Q
         size = tables.sizes[d] * Q + far
         for t in range(n):
-            place[t] = label[t]
-        if far:
-            for a in range(duals.size[0]):
-                place[duals.first[a + 1] - 1] += np.uint32(far)
+            place[t] = label[t] + own[t] * np.uint32(tables.sizes[d])
         for w in range(tables.rows.shape[1]):
             row = tables.rows[d, w]
             if row < 0:
                 break
-            codes = tables.codes[row]
+            coded = codes[row]
             stride = np.uint32(tables.strides[d, w] * Q)
             for t in range(n):
-                place[t] += stride * np.uint32(codes[sample[t]])
+                place[t] += stride * coded[t]
         # Gathering costs n look-ups for every column. Scattering costs n once, and then the table's size per column.
         scatter = wanted * n > n + n + wanted * size // 2
         if scatter:

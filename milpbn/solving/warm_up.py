@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, point
+from milpbn.engine.dual import curvature, frank_wolfe, inequalities, newton, pairs, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
 from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation, subsets
@@ -167,7 +167,7 @@ ROOT = [
     (newton._maximise_model, "oracle forced 0 numbers square some some flags vertices numbers numbers 0"),
     (curvature._slopes, "tables weights some 0 0 0 0 float32s float32s float32_rows"),
     (newton._entries_in_use, "oracle some vertices 0 some flags some"),
-    (newton.step_length, "tables softening weights square square number number number number"),
+    (newton.step_length, "tables pairs softening weights square square number number number number"),
     (frank_wolfe._difference, "numbers some some"),
     (frank_wolfe._shift, "vertices numbers 0 0 0 some number"),
     (newton._move_shares, "vertices numbers numbers number 0"),
@@ -205,7 +205,8 @@ TREE = [
     (newton.newton_step, "model node point numbers some number False"),
     (point.refresh, "model node point False"),
     (point.evaluate_compiled, "model node point False"),
-    (point._mark_near, "int32s square number flags"),
+    (pairs.mark_near, "tables softening square number marks"),
+    (pairs.fill, "tables some int32_rows words words float32_rows"),
     (branching_rule._shares, "oracle vertices numbers square numbers"),
     (frank_wolfe.take_compiled_steps, "model node point goal 0 True False"),
 ]
@@ -300,6 +301,8 @@ def _examples(problem: Problem) -> dict[str, Any]:
     allowed = np.ones(len(model.linear), dtype=bool)
     return _plain_examples() | {
         "cube": square[None],
+        "marks": square.astype(bool),
+        "words": some.astype(np.uint32),
         "int8s": some.astype(np.int8),
         "int32_rows": some.astype(np.int32)[None],
         "float32s": some.astype(np.float32),
@@ -307,6 +310,7 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "codes": problem.data.codes,
         "tables": margins.tables,
         "softening": margins.softening,
+        "pairs": model.pairs,
         "model": model,
         "oracle": model.oracle,
         "point": part,

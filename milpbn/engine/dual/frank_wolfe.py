@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.dual.newton import SMALLEST_SHARE, move_along_direction, newton_step
+from milpbn.engine.dual.pairs import add_products, weigh_pairs
 from milpbn.engine.dual.point import (
     Model,
     Point,
@@ -154,9 +155,15 @@ def _ask_oracle(
     choice and an upper bound on the weight of every structure (`heaviest_structure`).
     """
     state = point.state
-    score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
     copy(gradient, node.linear)
-    add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
+    pairs, duals = model.pairs, point.duals
+    if len(pairs.weights):
+        score, constant, soft = weigh_pairs(pairs, model.softening, point.logits, temperature, duals.value)
+        duals.size[1] = point.logits.shape[1]
+        add_products(pairs, duals.value, node.allowed, gradient)
+    else:
+        score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, duals)
+        add_gradient(model.tables, duals, node.allowed, gradient, parallel)
     value, most, acyclic = heaviest_structure(
         model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
     )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.dual.curvature import add_scaled, curvature
+from milpbn.engine.dual.pairs import curvature_along, curvature_of, slope_after
 from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy
 from milpbn.engine.relaxation.oracle import heaviest_structure, weight_of
 from milpbn.engine.tuning import TUNING
@@ -54,16 +55,20 @@ def _change(slots, shares, old, n, size):  # type: ignore[no-untyped-def]
     return change[:size]
 
 
-@kernel(linked=True, inner=True)
+@kernel(linked=True, inner=True, fastmath={"nnan", "nsz"})
 def _extremes(merit, shares, n):  # type: ignore[no-untyped-def]
     """Return which of n vertices has the largest merit, and which of those with a share the smallest."""
-    up, down = 0, 0
+    # Without places, and without regard for NaN, this loop is vectorised.
     most, least = -np.inf, np.inf
     for v in range(n):
-        if merit[v] > most:
-            up, most = v, merit[v]
-        if merit[v] < least and shares[v] > 0.0:
-            down, least = v, merit[v]
+        own = merit[v] if shares[v] > 0.0 else np.inf
+        most = merit[v] if merit[v] > most else most
+        least = own if own < least else least
+    up, down = 0, 0
+    while merit[up] != most and up < n - 1:
+        up += 1
+    while (merit[down] != least or shares[down] <= 0.0) and down < n - 1:
+        down += 1
     return up, down
 
 
@@ -239,7 +244,7 @@ def _move_shares(vertices, old, shares, step, n):  # type: ignore[no-untyped-def
 
 @kernel
 def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
-    tables, softening, duals, logits, direction, temperature, slope, linear_slope, longest
+    tables, pairs, softening, duals, logits, direction, temperature, slope, linear_slope, longest
 ):
     """Return a step in (0, longest] that achieves most of the softened score's possible gain along `direction`.
 
@@ -254,11 +259,18 @@ def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
     slope, linear_slope : float
         Slope of the softened score at the start, and that of its linear terms.
     """
-    curvature = curvature_here(tables, duals, direction, temperature)
+    dense = len(pairs.weights) > 0
+    if dense:
+        curvature = curvature_along(pairs, duals.value, direction, temperature)
+    else:
+        curvature = curvature_here(tables, duals, direction, temperature)
     step = longest if curvature * longest <= slope else slope / curvature
     low, high = 0.0, longest
     for _ in range(LINE_STEPS):
-        first, second = slope_at(tables, softening, logits, direction, step, temperature)
+        if dense:
+            first, second = slope_after(pairs, softening, logits, direction, step, temperature)
+        else:
+            first, second = slope_at(tables, softening, logits, direction, step, temperature)
         first += linear_slope
         if abs(first) <= LINE_ACCURACY * slope or (first > 0 and step == longest):
             break
@@ -299,7 +311,10 @@ def newton_step(
     entries, columns = _entries_in_use(model.oracle, model.column, point.vertices, n, choice, used, slot)
     if len(entries) == 0 or len(entries) * len(entries) > NEWTON_WORTH * _count(node.allowed):
         return 0.0
-    H = curvature(model.tables, point.duals, columns, temperature, parallel)
+    if len(model.pairs.weights):
+        H = curvature_of(model.pairs, point.duals.value, columns, temperature)
+    else:
+        H = curvature(model.tables, point.duals, columns, temperature, parallel)
     for v in range(n, room):
         point.shares[v] = 0.0
     shares = np.zeros(room)
@@ -335,6 +350,7 @@ def move_along_direction(
     logits, direction = point.logits, point.direction
     step = step_length(
         model.tables,
+        model.pairs,
         model.softening,
         point.duals,
         logits,

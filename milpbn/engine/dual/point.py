@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.engine.dual.pairs import Pairs, add_rows, pairs_of
 from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
@@ -41,7 +42,10 @@ class Model(NamedTuple):
     offset : float
         The part of every score that samples left out of the tables add, gamma times their weight.
     column : int64 array, shape (P,)
-        Column of the tables of each parent set, -1 for one whose coefficients are 0.
+        Column of the tables of each parent set, or row of the matrix of pairs; -1 for one whose coefficients are 0.
+    pairs : Pairs
+        What steps use in place of the tables, if it has samples. Logits are then the log-margins of the pairs, shape
+        (1, N).
     """
 
     tables: Tables
@@ -52,6 +56,7 @@ class Model(NamedTuple):
     score_error: float
     offset: float
     column: NDArray[np.int64]
+    pairs: Pairs
 
 
 class Subproblem(NamedTuple):
@@ -234,7 +239,10 @@ def combine(
     """Write sum_n factors[n] table(entries[n]) to `logits`, shape (M, Q)."""
     columns, used = _columns_of(model.column, entries, factors)
     _clear(logits)
-    add_columns(model.tables, columns, used, logits, parallel)
+    if len(model.pairs.weights):
+        add_rows(model.pairs, columns, used, logits)
+    else:
+        add_columns(model.tables, columns, used, logits, parallel)
 
 
 @also_kernel
@@ -290,28 +298,14 @@ def place(
 def rounding(model, duals, constant, soft, temperature):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return the bound on the rounding error of a dual bound; `constant` and `soft` are the results of `weigh`."""
     weight = 0.0
-    for a in range(duals.size[0]):
-        weight += duals.value[duals.first[a + 1] - 1]
+    if len(model.pairs.weights):
+        for t in range(duals.size[1]):
+            weight += duals.value[t]
+    else:
+        for a in range(duals.size[0]):
+            weight += duals.value[duals.first[a + 1] - 1]
     slack = bound_slack(model.errors, constant, weight, duals.size[1])
     return slack + drift_slack(model.errors, soft, temperature)
-
-
-def near_the_cap(model: Model, logits: NDArray[np.float64], width: float) -> NDArray[np.bool_]:
-    """Return which samples have a margin below gamma + `width`, bool array, shape (M,)."""
-    inside = np.empty(len(logits), dtype=np.bool_)
-    _mark_near(model.tables.true, logits, model.softening.cap + width, inside)
-    return inside
-
-
-@kernel
-def _mark_near(true, logits, most, inside):  # type: ignore[no-untyped-def]
-    """Write which samples have a margin below `most`."""
-    for m in range(logits.shape[0]):
-        least = np.inf
-        for c in range(logits.shape[1]):
-            if c != true[m]:
-                least = min(least, logits[m, true[m]] - logits[m, c])
-        inside[m] = least < most
 
 
 def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
@@ -329,6 +323,41 @@ def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
     )
     offset = model.softening.cap * float(tables.weights[~inside].sum())
     return model._replace(tables=restricted, offset=offset)
+
+
+def on_pairs(
+    model: Model,
+    inside: NDArray[np.bool_],
+    chosen: NDArray[np.bool_],
+    logits: NDArray[np.float64],
+    room: NDArray[np.float32],
+) -> tuple[Model, NDArray[np.float64]]:
+    """Return the model restricted to some pairs of a sample and a class and to some parent sets, and its logits.
+
+    Dual weights of these pairs alone are dual weights of the model, so every bound is one of the model over these
+    parent sets. Where the matrix of pairs does not fit into `room`, the steps use the tables, and all classes.
+
+    Parameters
+    ----------
+    inside : bool array, shape (M, Q)
+        The pairs.
+    chosen : bool array, shape (P,)
+        The parent sets.
+    logits : float64 array, shape (M, Q)
+        Logits of the point in the whole model.
+    """
+    samples = inside.any(axis=1)
+    few = on_samples(model, samples)
+    some = logits[samples]
+    entries = np.flatnonzero(chosen & (model.column >= 0))
+    if len(entries) * int(inside.sum()) > len(room):
+        return few, some
+    pairs = pairs_of(model.tables, inside, entries, room)
+    column = np.full(len(chosen), -1)
+    column[pairs.entries] = np.arange(len(pairs.entries))
+    own = some[np.arange(len(some)), few.tables.true]
+    margins = (own[:, None] - some)[inside[samples]]
+    return few._replace(column=column, pairs=pairs), margins[None, :]
 
 
 def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:

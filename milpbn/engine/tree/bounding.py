@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.records import Inequalities
-from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, may_be_left, take_compiled_steps
+from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
+from milpbn.engine.dual.pairs import mark_near
 from milpbn.engine.dual.point import (
     Model,
     Point,
     Subproblem,
     empty_point,
     evaluate_compiled,
-    near_the_cap,
-    on_samples,
+    on_pairs,
 )
 from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.relaxation.oracle import heaviest_structure
@@ -95,9 +95,12 @@ class Worker:
     budget: Budget
     #: Overwritten with each child.
     point: Point = field(init=False)
+    #: Memory for the matrix of pairs.
+    room: NDArray[np.float32] = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", empty_point(self.context.model))
+        object.__setattr__(self, "room", np.empty(_STEPS.matrix, dtype=np.float32))
 
     @property
     def target(self) -> float:
@@ -126,21 +129,19 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
     reach = _STEPS.reach
     state = point.state
     start = float(state.temperature)
-    samples = np.zeros(len(point.logits), dtype=np.bool_)
+    near = np.zeros(point.logits.shape, dtype=np.bool_)
     chosen = np.zeros(len(node.allowed), dtype=np.bool_)
     first, climbed = True, False
     while True:
         # Earlier selections stay selected, because points move back and forth.
-        samples |= near_the_cap(model, point.logits, width)
+        mark_near(model.tables, model.softening, point.logits, width, near)
         chosen |= _promising(model, node, point, reach * (before - worker.target))
-        logits = point.logits[samples]
-        few = (
-            on_samples(model, samples),
-            node._replace(allowed=chosen),
-            point._replace(logits=logits, direction=np.empty_like(logits)),
-        )
+        few, logits = on_pairs(model, near, chosen, point.logits, worker.room)
         state.bound, state.relaxed = np.inf, -np.inf
-        status = _take_bursts(worker, *few, before, start if first else None)
+        start_there = point._replace(logits=logits, direction=np.empty_like(logits))
+        status = _take_bursts(
+            worker, few, node._replace(allowed=chosen), start_there, before, start if first else None
+        )
         if status is None:
             return False
         steps_bound = float(state.bound)
@@ -182,13 +183,6 @@ def _take_bursts(
             warmest = TUNING.temperature.first * model.softening.cap
             state.child_temperature = min(start * _warmer(float(state.moved)), warmest)
         if status != PAUSED:
-            break
-        left = may_be_left(state, Goal(worker.target, _STEPS.accuracy, before))
-        far = state.bound - state.relaxed > _STEPS.reselect_above * left
-        # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
-        if start is not None and burst == 1 and far and state.moved > 0.0:
-            # Continue from the last point, not from that of the best bound.
-            state.best_vertices = 0
             break
     return status
 

@@ -197,6 +197,10 @@ class PrimalHeuristic:
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
         value = search.climb(rng, self._events.budget.over)
         with self._lock:
+            if steps and self._state.climbs > tuned.first_climbs:
+                # On large data a climb takes as long as some branchings.
+                wait = search.passes * branchings / (tuned.later_passes * steps)
+                self._set(next_climb=max(self._state.next_climb, branchings + wait))
             if value >= self._state.base_value - self._stray * rng.exponential():
                 self._set(base=search.structure, base_value=value)
             if self._state.base_value < self.value - tuned.return_after * self._stray:

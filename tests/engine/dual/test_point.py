@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 from running import (
     LEAVING_OUT,
     MARGINS,
@@ -21,6 +22,7 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
 from milpbn.certificate.records import EDGE, Decision
+from milpbn.engine.dual.curvature import curvature
 from milpbn.engine.dual.frank_wolfe import (
     CONVERGED,
     INFEASIBLE,
@@ -30,12 +32,13 @@ from milpbn.engine.dual.frank_wolfe import (
     take_compiled_steps,
     take_steps,
 )
+from milpbn.engine.dual.pairs import curvature_of, mark_near, weigh_pairs
 from milpbn.engine.dual.point import (
     Subproblem,
     empty_point,
     evaluate,
     evaluate_compiled,
-    near_the_cap,
+    on_pairs,
     on_samples,
     place,
     score_of,
@@ -57,6 +60,13 @@ ALL = [
     Score(name="cll", max_parents=3, hybrid=0.1, class_parents=False),
 ]
 seeds = st.integers(0, 10_000)
+
+
+@njit
+def dense_curvature(pairs, value, rows, temperature):
+    return curvature_of(pairs, value, rows, temperature)
+
+
 #: Steps with this goal end when they gain nothing, or after their number.
 ENDLESS = Goal(-np.inf, 0.0, -np.inf)
 scores = st.sampled_from([score for score in ALL if score.name in SCORES])
@@ -274,7 +284,9 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
             evaluate_compiled(model, node, point, False)
             assert point.state.bound == pytest.approx(interpreted, rel=1e-12)
             for width in (0.0, 0.5):
-                samples = near_the_cap(model, point.logits, width)
+                near = np.zeros(point.logits.shape, dtype=bool)
+                mark_near(model.tables, model.softening, point.logits, width, near)
+                samples = near.any(axis=1)
                 margins = problem.margins.log_margins(eta, point.logits)
                 assert (samples == (margins < model.softening.cap + width)).all()
                 few = on_samples(model, samples)
@@ -284,6 +296,45 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
                 steps(few, node, small, ENDLESS, 100, newton, False)
                 assert small.state.bound >= best
     assert infeasible < 12
+
+
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_steps_on_the_matrix_of_pairs_are_those_on_the_tables(leave_one_out):
+    """With all pairs. Numbers of the matrix have half the digits."""
+    score = Score(p=0.9, leave_one_out=leave_one_out)
+    for seed in range(4):
+        problem = build_problem(random_data(seed, n_samples=60), score)
+        choices, model = all_choices(problem.candidates), model_of(problem)
+        node = whole_node(model.oracle, model.linear)
+        found = []
+        for dense in (False, True):
+            point = empty_point(model)
+            assert place(model, node, point, choices[:3], np.full(3, 1 / 3), 0.3, False)
+            few, used = model, point
+            if dense:
+                inside = np.ones(point.logits.shape, dtype=bool)
+                inside[np.arange(len(inside)), model.tables.true] = False
+                room = np.empty(inside.size * len(model.linear), dtype=np.float32)
+                assert not len(on_pairs(model, inside, node.allowed, point.logits, room[:1])[0].pairs.weights)
+                few, logits = on_pairs(model, inside, node.allowed, point.logits, room)
+                assert few.pairs.alpha.shape == (len(model.tables.columns), inside.sum())
+                used = point._replace(logits=logits, direction=np.empty_like(logits))
+            weigher, value = (weigh_pairs.py_func, used.duals.value) if dense else (weigh, used.duals)
+            part = few.pairs if dense else few.tables
+            sums = weigher(part, few.softening, used.logits, 0.3, value)
+            H = (
+                dense_curvature(few.pairs, used.duals.value, few.column, 0.3)
+                if dense
+                else curvature(few.tables, used.duals, few.column, 0.3, False)
+            )
+            used.state.temperature = 0.3
+            # The second step starts where model and line search of the first one led.
+            assert take_compiled_steps(few, node, used, ENDLESS, 2, True, False) == PAUSED
+            assert used.state.moved > 0.0
+            found.append((sums, H, (used.state.bound, used.state.relaxed)))
+        tables, pairs = found
+        for a, b, error in zip(pairs, tables, (1e-6, 1e-4, 1e-3), strict=True):
+            assert a == pytest.approx(b, rel=error, abs=error)
 
 
 def test_steps_end_at_a_target_and_without_structures():
