@@ -9,7 +9,7 @@ but has the interactions of the largest gains on residuals, the result has its s
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,10 +61,10 @@ MOST_SETS, MOST_WORK = 100_000, 1e8
 INTERRUPTED_SECONDS = 0.5
 
 
-def score_of_recipe(score: Score, given: set[str]) -> Score:
+def score_of_recipe(score: Score, given: Collection[str]) -> Score:
     """Return the score with the recipe's options where the user has given none."""
     own: dict[str, Any] = {"parent_sets": PAPER}
-    if not {"name", "p", "gamma"} & given:  # another score has other options
+    if not {"name", "p", "gamma"}.intersection(given):  # another score has other options
         own |= {"name": "cll", "gamma": None, "p": None, "leave_one_out": True, "max_parents": 2}
     return replace(
         score, **{key: value for key, value in own.items() if key not in given}, class_parents=False
