@@ -38,6 +38,7 @@ from milpbn.problem.rescore import rescored, standard_error
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
+from milpbn.solving.files import saved
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
@@ -169,14 +170,7 @@ class _Recipe:
                 return found
             stages.enter("fit of the tables on finer cuts")
             result = self._with_tables(found, preferred, chosen, coarse, fine, before)
-        if self.options.output is not None:
-            try:
-                result.save(self.options.output)
-            except InputError as error:
-                failures.append(str(error))
-        if failures:
-            raise NotSavedError(failures[0], result)
-        return result
+        return saved(result, self.options, failures)
 
     def _choose(self) -> Chosen | str:
         """Return what folds choose, or why they do not."""

@@ -21,7 +21,7 @@ from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.accurate import maximise_accurate, score_of_recipe
 from milpbn.solving.api import maximise
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
-from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
+from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate, saved
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
 from milpbn.solving.options import OptionKeywords, Options, takes_options
 from milpbn.solving.question import Question
@@ -348,12 +348,4 @@ def _maximised(choosing: Choosing) -> Result:
         result = averaged(result, members, choosing, interrupted=chosen.interrupted)
     if chosen.interrupted and result.reason is Reason.FEASIBLE:
         result = replace(result, limit=Limit.USER)
-    result = replace(result, selection=chosen)
-    if options.output is not None:
-        try:
-            result.save(options.output)
-        except InputError as error:
-            failures.append(str(error))
-    if failures:
-        raise NotSavedError(failures[0], result)
-    return result
+    return saved(replace(result, selection=chosen), options, failures)
