@@ -37,7 +37,7 @@ def right_aligned(text: str, width: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int = 0, equal: bool = False) -> list[str]:
-    """Return the lines of a table; its first columns are at the left of their width, all after so many at the right.
+    """Return the lines of a table: the first `left` columns at the left of their width, all others at the right.
 
     Each column has its own width, or all have the same (`equal`).
     """
@@ -45,4 +45,7 @@ def aligned(rows: Sequence[Sequence[str]], *, left: int = 0, equal: bool = False
     if equal:
         widths = [max(widths)] * len(widths)
     sides = [padded] * left + [right_aligned] * (len(widths) - left)
-    return ["  ".join(side(*cell) for side, *cell in zip(sides, row, widths, strict=True)) for row in rows]
+    return [
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True))
+        for row in rows
+    ]

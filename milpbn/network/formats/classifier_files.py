@@ -132,7 +132,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
 
 
 def _choosing(classifier: AnyClassifier) -> dict[str, Any]:
-    """Return the costs of decisions and the calibration of sets, if there are any; an average has no costs of its own."""
+    """Return the costs of decisions, which an average has in its networks, and the calibration of sets."""
     rule, sets = classifier.decision, classifier.conformal
     own = {} if rule is None or isinstance(classifier, AveragedClassifier) else {"decision": rule.to_dict()}
     return own if sets is None else {**own, "conformal": sets.to_dict()}
