@@ -290,9 +290,6 @@ def _confusion(figures: Evaluation) -> list[str]:
 
 def _table(rows: list[list[str]], *, equal: bool = False) -> list[str]:
     """Return rows as lines with right-aligned cells; each column has its own width, or all have the same."""
-    from milpbn.util.printing import columns_of, right_aligned
+    from milpbn.util.printing import aligned
 
-    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
-    if equal:
-        widths = [max(widths)] * len(widths)
-    return ["  " + "  ".join(map(right_aligned, row, widths)) for row in rows]
+    return ["  " + line for line in aligned(rows, equal=equal)]

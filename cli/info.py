@@ -54,13 +54,12 @@ def _describe_document(path: str) -> str | list[str]:
     from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.claims.stability import Stability
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
-    from milpbn.network.averaged import FORMAT as AVERAGED_CLASSIFIER
+    from milpbn.network.formats.classifier_files import AVERAGED, PSEUDO
     from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
-    from milpbn.network.pseudo import FORMAT as PSEUDO_CLASSIFIER
 
     document, where = read_document(path), f"The file {path!r}"
     written = document.get("format")
-    if written in (CLASSIFIER, PSEUDO_CLASSIFIER, AVERAGED_CLASSIFIER):
+    if written in (CLASSIFIER, PSEUDO, AVERAGED):
         return [f"classifier  {path}", *_describe_classifier(path)]
     if written == SIDECAR:
         return _describe_sidecar(path)

@@ -43,7 +43,7 @@ def library(
     from milpbn.claims.result import Result
     from milpbn.cli.report import say
     from milpbn.solving.library import compare, load_library, open_problems, overview
-    from milpbn.util.printing import columns_of, padded
+    from milpbn.util.printing import aligned
 
     networks = load_library(library)
     if action == "list":
@@ -52,9 +52,8 @@ def library(
                 "`milpbn library list` takes no result; `milpbn library check RESULT DATA` does."
             )
         for rows in (overview(networks), [], open_problems(networks)):
-            widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
-            for row in rows or [[]]:
-                click.echo("  ".join(map(padded, row, widths)).rstrip())
+            for line in aligned(rows, left=len(rows[0])) if rows else [""]:
+                click.echo(line.rstrip())
         return
     if result is None or data is None:
         raise InputError("Name a result and its data: milpbn library check RESULT DATA.")

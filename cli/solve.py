@@ -128,11 +128,8 @@ def solve(
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
     from milpbn.problem.local import LocalScore
-    from milpbn.solving.accurate import maximise_accurate, score_of_recipe
-    from milpbn.solving.api import maximise
-    from milpbn.solving.question import Question
     from milpbn.solving.recipes import Choices
-    from milpbn.solving.selection import maximise_selected
+    from milpbn.solving.selection import Approach
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
     how = replace(
@@ -147,45 +144,34 @@ def solve(
     if undecided:  # with the recipe accurate they have a state
         # Rows with missing values are kept, so that validation can choose whether they are dropped.
         table = replace(table, settings={**table.settings, "missing": "state"})
-    limit, grid = how.time_limit, None
     single = {*score.given, *({"discretise", "missing"} & {*typed()})}
     if data is not None and is_local_scores(data):
-        dataset: Dataset = read_scores(data, began, limit, quiet=quiet)
+        dataset: Dataset = read_scores(data, began, how.time_limit, quiet=quiet)
         asked: Dataset | Table = dataset
-        spec = LocalScore()
+        approach, cuts = Approach(LocalScore(), how, additive=choices.additive), None
     else:
-        if choices.additive:
-            spec = score_of_recipe(spec, single)
-        elif choices:
-            grid, how = choices.applied(spec, how, single)
+        approach = Approach.of(choices, spec, how, single)
+        spec, grid = approach.score, approach.grid
         in_units = spec.needs_units if grid is None else grid.always_leaves_one_out(spec)
-        source, dataset = read(
-            table, data or f"instance:{DEFAULT}", began, quiet=quiet, time_limit=limit, in_units=in_units
-        )
-        asked = source if choices.additive or grid is not None else dataset
+        named, limit = data or f"instance:{DEFAULT}", how.time_limit
+        source, dataset = read(table, named, began, quiet=quiet, time_limit=limit, in_units=in_units)
+        asked = source if approach.cuts else dataset
+        cuts = str(source.discretisation) if "discretise" in single else None
         noted = _undecided(source, dataset) if undecided and not choices.additive else dataset
         if choices.additive and "discretise" not in single:
             noted = _without_cuts(dataset)
         show_notes(noted, quiet=quiet, variables=noted.variables if verbose else ())
     if search.start is not None:
-        how = replace(how, start=read_structure(search.start, dataset.names))
-    scope = {"subset": search.subset, "screen": search.screen}
+        start = read_structure(search.start, dataset.names)
+        approach = replace(approach, options=replace(approach.options, start=start))
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files["trace"], files["log"]):
-            question = Question.of(asked, spec, constraints, **scope, random_state=how.random_state)
-            if choices.additive:
-                cuts = str(source.discretisation) if "discretise" in single else None
-                result = maximise_accurate(
-                    question, how, cuts=cuts, wider="max_parents" not in single, started=began
-                )
-            elif grid is None:
-                result = maximise(question, how, started=began)
-            else:
-                result = maximise_selected(question, how, grid, started=began)
+            scope = {"subset": search.subset, "screen": search.screen}
+            result = approach.maximise(asked, constraints, started=began, discretise=cuts, **scope)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
-    return _finish(result, how, classifier, failure)
+    return _finish(result, approach.options, classifier, failure)
 
 
 def _finish(result: Result, how: Options, classifier: str | None, failure: MilpbnError | None) -> int:

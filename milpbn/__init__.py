@@ -8,73 +8,31 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from milpbn.util.lazy import lazily
-from milpbn.version import __version__
 
 if TYPE_CHECKING:
-    from milpbn.claims.result import Result
-    from milpbn.data import Dataset, Table, Variable, read_table
-    from milpbn.errors import BoundWarning, DataWarning, InputError, MilpbnError, MilpbnWarning, SolverError
-    from milpbn.network import Classifier, Structure, evaluate
-    from milpbn.problem.constraints import Constraints
-    from milpbn.problem.rescore import rescore
-    from milpbn.problem.scores.spec import Score
-    from milpbn.solving.api import solve
-    from milpbn.solving.exporting import export_model
-    from milpbn.solving.importing import import_solution
-    from milpbn.solving.selection import select, solve_selected
-    from milpbn.solving.stability import stability
+    from milpbn.claims.result import Result as Result
+    from milpbn.data import Dataset as Dataset
+    from milpbn.data import Table as Table
+    from milpbn.data import Variable as Variable
+    from milpbn.data import read_table as read_table
+    from milpbn.errors import BoundWarning as BoundWarning
+    from milpbn.errors import DataWarning as DataWarning
+    from milpbn.errors import InputError as InputError
+    from milpbn.errors import MilpbnError as MilpbnError
+    from milpbn.errors import MilpbnWarning as MilpbnWarning
+    from milpbn.errors import SolverError as SolverError
+    from milpbn.network import Classifier as Classifier
+    from milpbn.network import Structure as Structure
+    from milpbn.network import evaluate as evaluate
+    from milpbn.problem.constraints import Constraints as Constraints
+    from milpbn.problem.rescore import rescore as rescore
+    from milpbn.problem.scores.spec import Score as Score
+    from milpbn.solving.api import solve as solve
+    from milpbn.solving.exporting import export_model as export_model
+    from milpbn.solving.importing import import_solution as import_solution
+    from milpbn.solving.selection import select as select
+    from milpbn.solving.selection import solve_selected as solve_selected
+    from milpbn.solving.stability import stability as stability
+    from milpbn.version import __version__ as __version__
 
-__all__ = [
-    "BoundWarning",
-    "Classifier",
-    "Constraints",
-    "DataWarning",
-    "Dataset",
-    "InputError",
-    "MilpbnError",
-    "MilpbnWarning",
-    "Result",
-    "Score",
-    "SolverError",
-    "Structure",
-    "Table",
-    "Variable",
-    "__version__",
-    "evaluate",
-    "export_model",
-    "import_solution",
-    "read_table",
-    "rescore",
-    "select",
-    "solve",
-    "solve_selected",
-    "stability",
-]
-
-_HOME = {
-    "BoundWarning": "errors",
-    "Classifier": "network",
-    "Constraints": "problem.constraints",
-    "DataWarning": "errors",
-    "Dataset": "data",
-    "InputError": "errors",
-    "MilpbnError": "errors",
-    "MilpbnWarning": "errors",
-    "Result": "claims.result",
-    "Score": "problem.scores.spec",
-    "SolverError": "errors",
-    "Structure": "network",
-    "Table": "data",
-    "Variable": "data",
-    "evaluate": "network",
-    "export_model": "solving.exporting",
-    "import_solution": "solving.importing",
-    "read_table": "data",
-    "rescore": "problem.rescore",
-    "select": "solving.selection",
-    "solve": "solving.api",
-    "solve_selected": "solving.selection",
-    "stability": "solving.stability",
-}
-
-__getattr__, __dir__ = lazily(__name__, {**_HOME, "__version__": "version"})
+__getattr__, __dir__, __all__ = lazily(__name__, __file__)

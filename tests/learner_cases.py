@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
@@ -9,6 +10,10 @@ import numpy as np
 
 from milpbn.data.dataset import Dataset
 from milpbn.learners.base import Learned
+from milpbn.learners.cells import SplitRows
+from milpbn.learners.comparison import compare_parts
+from milpbn.learners.contestants import Contest
+from milpbn.learners.rows import ComparisonRow
 
 
 def duplicated(data: Dataset, seed: int = 0) -> tuple[Dataset, Dataset]:
@@ -56,3 +61,8 @@ def _direct(n: int, edges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, ...]
                 parents[j] = (i,)
                 waiting.append(j)
     return tuple(parents[i] for i in range(n))
+
+
+def compare_each(train: Dataset, test: Dataset | None, contest: Contest) -> Iterator[ComparisonRow]:
+    """Run learners on one split."""
+    return (row for _, row in compare_parts(SplitRows(1, [(train, test)].__getitem__), contest))

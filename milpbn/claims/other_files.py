@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from milpbn.claims.stability import FORMAT as STABILITY
-from milpbn.network.averaged import FORMAT as AVERAGED
+from milpbn.network.formats.classifier_files import AVERAGED, PSEUDO
 from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
-from milpbn.network.pseudo import FORMAT as PSEUDO
 
 #: Value of the key ``format`` of results over local scores.
 LOCAL = "milpbn-local-scores-result"

@@ -140,13 +140,13 @@ class ScreenedClaim(Searched):
 
 def read_pair(f: Fields) -> tuple[float | None, float | None]:
     """Return score and bound, and refuse gaps beside them that do not follow from them."""
-    objective, bound = f.number("objective", optional=True), f.number("bound", optional=True)
+    objective, bound = f.optional("objective", f.number), f.optional("bound", f.number)
     if objective is not None and bound is not None and bound < objective:
         raise f.contradiction(f"the bound {bound!r} is below the score {objective!r}")
     gap = f.fields("gap")
     gap.known(GAPS)
     for key, value in vars(Gap.between(objective, bound)).items():
-        stated = gap.number(key, 0.0, optional=True)
+        stated = gap.optional(key, gap.number, 0.0)
         if not same_number(stated, value):
             raise f.contradiction(f"the gap ({key}: {stated!r}) is not that of score and bound ({value!r})")
     return objective, bound

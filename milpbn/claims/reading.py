@@ -51,7 +51,7 @@ def read_structure(f: Fields, where: str) -> Structure | None:
 
     Without a class the order of the keys is that of the variables.
     """
-    target = f.text("class", optional=True)
+    target = f.optional("class", f.text)
     if f.get("structure") is None:
         if target is not None:
             raise f.contradiction("it names a class, but has no structure")
@@ -108,7 +108,7 @@ def read_score(f: Fields, where: str) -> Score:
     given = f.fields("score")
     given.known([field.name for field in fields(Score)])
     try:
-        return Score.from_dict({key: given.get(key) for key in given})
+        return Score.from_dict(given.plain())
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 
@@ -126,7 +126,7 @@ def read_among(values: object, where: str) -> str:
 
 def check_among(f: Fields, computed: str) -> None:
     """Refuse a result that is about other structures than its score and constraints say; old ones lack the key."""
-    if "among" in f and (f.text("among", optional=True) or "") != computed:
+    if "among" in f and (f.optional("among", f.text) or "") != computed:
         about = computed or "all structures"
         raise f.contradiction(
             f"by its score and constraints it is about {about}, and its key 'among' says other"
@@ -139,7 +139,7 @@ def read_trace(f: Fields) -> tuple[TracePoint, ...]:
     last, best, least = 0.0, None, None
     for row in f.rows("trace", 3):
         seconds = row.number("0", 0.0)
-        objective, bound = row.number("1", optional=True), row.number("2", optional=True)
+        objective, bound = row.optional("1", row.number), row.optional("2", row.number)
         if seconds < last:
             raise row.contradiction(f"its time {seconds!r} is before the {last!r} of the point before")
         if best is not None and (objective is None or objective < best):

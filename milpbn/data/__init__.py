@@ -11,38 +11,16 @@ from typing import TYPE_CHECKING
 from milpbn.util.lazy import lazily
 
 if TYPE_CHECKING:
-    from milpbn.data.api import read_encodings, read_samples, read_table
-    from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
-    from milpbn.data.folds import stratified_folds, validation_split
-    from milpbn.data.mdlp import mdlp_cuts
-    from milpbn.data.table import Table
+    from milpbn.data.api import read_encodings as read_encodings
+    from milpbn.data.api import read_samples as read_samples
+    from milpbn.data.api import read_table as read_table
+    from milpbn.data.dataset import MISSING as MISSING
+    from milpbn.data.dataset import UNKNOWN as UNKNOWN
+    from milpbn.data.dataset import Dataset as Dataset
+    from milpbn.data.dataset import Variable as Variable
+    from milpbn.data.folds import stratified_folds as stratified_folds
+    from milpbn.data.folds import validation_split as validation_split
+    from milpbn.data.mdlp import mdlp_cuts as mdlp_cuts
+    from milpbn.data.table import Table as Table
 
-__all__ = [
-    "MISSING",
-    "UNKNOWN",
-    "Dataset",
-    "Table",
-    "Variable",
-    "mdlp_cuts",
-    "read_encodings",
-    "read_samples",
-    "read_table",
-    "stratified_folds",
-    "validation_split",
-]
-
-_HOME = {
-    "Dataset": "dataset",
-    "MISSING": "dataset",
-    "Table": "table",
-    "UNKNOWN": "dataset",
-    "Variable": "dataset",
-    "mdlp_cuts": "mdlp",
-    "read_encodings": "api",
-    "read_samples": "api",
-    "read_table": "api",
-    "stratified_folds": "folds",
-    "validation_split": "folds",
-}
-
-__getattr__, __dir__ = lazily(__name__, _HOME)
+__getattr__, __dir__, __all__ = lazily(__name__, __file__)

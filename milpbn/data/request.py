@@ -92,7 +92,7 @@ class DataRequest:
             elif key == "header":
                 options.flag(key)
             elif key == "target":
-                options.text(key, optional=True)
+                options.optional(key, options.text)
             elif key == "na_values":
                 by_column = options.fields(key)
                 for name in by_column:
@@ -101,4 +101,4 @@ class DataRequest:
                 options.text(key)
             else:
                 raise InputError(f"{where} has the unknown option {shorten(key)}.")
-        return cls(f.text("source"), f.text("rows", ROWS), {key: options.get(key) for key in options})
+        return cls(f.text("source"), f.text("rows", ROWS), options.plain())

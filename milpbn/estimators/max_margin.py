@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import time
+from functools import partial
 from typing import Any
 
 from milpbn.claims.result import Result
@@ -16,11 +17,9 @@ from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_call
 from milpbn.estimators.parameters import SearchParameters, estimator
 from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
-from milpbn.solving.accurate import maximise_accurate, score_of_recipe
-from milpbn.solving.api import maximise
 from milpbn.solving.grid import DISCRETISE
 from milpbn.solving.question import Question
-from milpbn.solving.selection import maximise_selected
+from milpbn.solving.selection import Approach
 
 
 @estimator
@@ -209,36 +208,24 @@ interrupted
 
     def _search(self, table: Table, task: FitTask, began: float) -> Result:
         """Return the result of the search, or of the smallest model if there is no time for a search."""
-        score, choices, given = score_of(self), choices_of(self), given_to(self)
-        options = options_of(self, task.hook(self._attributes))
-        grid, own = None, options
-        if choices.additive:
-            score = score_of_recipe(score, given)
-        elif choices:
-            grid, own = choices.applied(score, options, given)
-        if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
+        given, options = given_to(self), options_of(self, task.hook(self._attributes))
+        approach = Approach.of(choices_of(self), score_of(self), options, given)
+        grid = approach.grid
+        if approach.score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
-
-        def search() -> Result:
-            asked = Question.of(
-                table if choices.additive or grid is not None else data,
-                score,
-                self.constraints,
-                subset=self.subset,
-                screen=self.screen,
-                random_state=options.random_state,
-            )
-            if choices.additive:
-                cuts = str(table.discretisation) if DISCRETISE in given else None
-                return maximise_accurate(
-                    asked, options, cuts=cuts, wider="max_parents" not in given, started=began
-                )
-            if grid is None:
-                return maximise(asked, options, started=began)
-            return maximise_selected(asked, own, grid, started=began)
-
-        return found_or_smallest(self, search, Question(data, score, self.constraints), options, began)
+        search = partial(
+            approach.maximise,
+            table if approach.cuts else data,
+            self.constraints,
+            subset=self.subset,
+            screen=self.screen,
+            started=began,
+            discretise=str(table.discretisation) if DISCRETISE in given else None,
+        )
+        return found_or_smallest(
+            self, search, Question(data, approach.score, self.constraints), options, began
+        )
 
     def _attributes(self, result: Result) -> dict[str, Any]:
         """Return the fitted attributes that belong to a result with a structure."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.experiments.protocol import PartRows
+from milpbn.learners.base import Control
 from milpbn.network.predictor import Predictor
 from milpbn.trials.judged import Judged
 
@@ -49,6 +50,10 @@ class MethodInput:
     seed: int
     threads: int
     needed: Mapping[str, Any]
+
+    def control(self, time_limit: float | None = None) -> Control:
+        """Return the seed, the threads and the time limit for a learner."""
+        return Control(random_state=self.seed, n_jobs=self.threads, time_limit=time_limit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from typing import Any
 
 from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.protocol import FOLDS
-from milpbn.learners.base import Control
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle
 from milpbn.learners.svm_machine import SvmClassifier, calibrated
@@ -38,7 +37,7 @@ class SupportVectors(Method):
         """Choose sigma and C, fit and calibrate."""
         train, test = given.part.train, given.part.test
         grid = grid_from_the_middle(train.n_features, self.sigmas, self.costs)
-        control = Control(random_state=given.seed, n_jobs=given.threads)
+        control = given.control()
         parts = validation_datasets(given.part.training, given.seed)
         (sigma, cost), details = choose_pair(parts, grid, control, control.budget())
         model = calibrated(
@@ -75,8 +74,7 @@ class PeerMethod(Method):
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Fit."""
-        control = Control(random_state=given.seed, n_jobs=given.threads)
-        learned = get_learner(self.learner)(**self.settings).fit(given.part.train, control)
+        learned = get_learner(self.learner)(**self.settings).fit(given.part.train, given.control())
         figures = Figures.of(learned.predictor, given.part.test)
         choice = {k: v for k, v in learned.details.items() if k not in ("rows", "stopped_early")}
         return {"figures": figures.to_dict(), "choice": choice}

@@ -8,7 +8,6 @@ from typing import Any
 from milpbn.errors import NoIncumbentError
 from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.heuristics.spanning import tan_structure
-from milpbn.learners.base import Control
 from milpbn.learners.discriminative.family_changes import Estimation
 from milpbn.learners.registry import get_learner
 from milpbn.network.classifier import Classifier
@@ -64,8 +63,7 @@ class DigitClassifier(Method):
             }
             if self.learner.endswith("-mm"):
                 options["gamma"] = given.needed.get("gamma", "cv")
-            control = Control(random_state=given.seed, n_jobs=given.threads, time_limit=self.seconds)
-            learned = get_learner(self.learner)(**options).fit(train, control)
+            learned = get_learner(self.learner)(**options).fit(train, given.control(self.seconds))
             details = dict(learned.details)
             if details.get("stopped_early"):
                 raise NoIncumbentError(f"The search did not end within {self.seconds:g} s; allow more time.")

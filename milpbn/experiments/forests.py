@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from milpbn.experiments.base import Figures, Method, MethodInput
-from milpbn.learners.base import Control
 from milpbn.learners.generative.forests import PENALTIES
 from milpbn.learners.registry import get_learner
 from milpbn.network.classifier import Classifier
@@ -35,9 +34,7 @@ class ForestMethod(Method):
         """Learn, and return also the number of arcs of the forest and the mean log-likelihood of test rows in nats."""
         train, test = given.part.train, given.part.test
         options: dict[str, Any] = {"penalty": self.penalty, "smoothing": self.smoothing}
-        learned = get_learner(self.learner)(**options).fit(
-            train, Control(random_state=given.seed, n_jobs=given.threads)
-        )
+        learned = get_learner(self.learner)(**options).fit(train, given.control())
         assert isinstance(learned.predictor, Classifier)
         cpts = learned.predictor.cpts
         rows = np.flatnonzero(test.y >= 0)  # a class that training never saw has no probability

@@ -16,7 +16,6 @@ import gzip
 import hashlib
 import zipfile
 import zlib
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -29,7 +28,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
-from milpbn.experiments.protocol import TEST_SET
+from milpbn.experiments.protocol import TEST_SET, Encoded
 
 #: Mnist's files, images before labels.
 MNIST = tuple(
@@ -43,20 +42,6 @@ IMAGES: dict[str, tuple[tuple[str, ...], int]] = {
     "mnist-subsampled": (MNIST, 1),
     "mnist-cubic": (MNIST, 1),
 }
-
-
-@dataclass(frozen=True, eq=False)
-class Encoded:
-    """Training and test rows that are encoded already."""
-
-    name: str
-    train: Dataset
-    test: Dataset
-
-    @property
-    def training(self) -> Dataset:
-        """The training rows."""
-        return self.train
 
 
 def known_name(name: str) -> str:

@@ -15,7 +15,6 @@ from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.experiments.base import Figures, Method, MethodInput
-from milpbn.learners.base import Control
 from milpbn.learners.generative.closed_form import ClosedForm
 from milpbn.learners.generative.forests import NaiveBayes, Tan
 from milpbn.network.structure import Structure
@@ -44,7 +43,7 @@ class ClosedFormMethod(Method):
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Learn the structure in closed form."""
         learner: ClosedForm = (NaiveBayes if self.learner == "nb" else Tan)(smoothing=self.smoothing)
-        learned = learner.fit(given.part.train, Control(random_state=given.seed, n_jobs=given.threads))
+        learned = learner.fit(given.part.train, given.control())
         assert learned.structure is not None
         return {
             "figures": Figures.of(learned.predictor, given.part.test).to_dict(),

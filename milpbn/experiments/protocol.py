@@ -10,7 +10,6 @@ import hashlib
 import json
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,27 +22,18 @@ TEST_SET = "test"
 FOLDS = 5
 
 
-class PartRows(Protocol):
-    """Training and test rows of one part of a data set.
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Training and test rows that are encoded already."""
 
-    Attributes
-    ----------
-    name : str
-        Name of the part.
-    training : Table or Dataset
-        The training rows, from which all is learnt.
-    train, test : Dataset
-        Training and test rows, encoded with the states of the training rows.
-    """
+    name: str
+    train: Dataset
+    test: Dataset
 
     @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def training(self) -> Table | Dataset: ...  # noqa: D102
-    @property
-    def train(self) -> Dataset: ...  # noqa: D102
-    @property
-    def test(self) -> Dataset: ...  # noqa: D102
+    def training(self) -> Dataset:
+        """The training rows."""
+        return self.train
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +69,10 @@ class Part:
     def test(self) -> Dataset:
         """The test rows, encoded with the states of the training rows."""
         return self.table.encode(self.train.variables, self.test_rows)
+
+
+#: Training and test rows of one part of a data set, whatever it is. `training` is what all is learnt from.
+PartRows = Part | Encoded
 
 
 def part_names(table: Table) -> list[str]:

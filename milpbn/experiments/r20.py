@@ -23,7 +23,6 @@ from milpbn.experiments.networks import ClosedFormMethod
 from milpbn.experiments.page import head, read_remarks
 from milpbn.experiments.paper import Choice, Paper, Wanted, state
 from milpbn.experiments.runner import Study, Task
-from milpbn.learners.base import Control
 from milpbn.learners.differentiable.learner import DifferentiableTan
 from milpbn.learners.differentiable.presets import (
     BATCH_SIZES,
@@ -96,7 +95,7 @@ class HybridRun(Method):
         """Train, and return the shares of errors for every rate."""
         options = {key: value for key, value in self.options.items() if key not in ("rates", "held_out")}
         learner = DifferentiableTan(loss="hyb", **options)
-        control, test = Control(random_state=given.seed, n_jobs=given.threads), given.part.test
+        control, test = given.control(), given.part.test
         found: dict[str, Any] = {}
         for rate in self.rates:
             one = replace(learner, learning_rate=rate)

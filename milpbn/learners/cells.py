@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -59,11 +59,18 @@ def _report(control: Control, part: str, line: str) -> None:
 
 
 def in_order(
-    cells: Iterable[LearnerCell], found: Iterator[tuple[LearnerCell, Learnt]]
+    cells: Sequence[LearnerCell],
+    found: Iterable[tuple[LearnerCell, Learnt]],
+    report: Callable[[str], None] | None = None,
 ) -> Iterator[tuple[LearnerCell, Learnt]]:
-    """Yield what is found in the order of the cells, as soon as all before it are there, and in the end the rest."""
+    """Yield what is found in the order of the cells, as soon as all before it are there, and in the end the rest.
+
+    Each is reported as soon as it is found.
+    """
     waiting, early = list(cells)[::-1], dict[LearnerCell, Learnt]()
-    for cell, learnt in found:
+    for done, (cell, learnt) in enumerate(found, start=1):
+        if report is not None:
+            report(f"{done} of {len(cells)} finished, the last one {cell[1]}")
         early[cell] = learnt
         while waiting and waiting[-1] in early:
             yield waiting[-1], early.pop(waiting.pop())

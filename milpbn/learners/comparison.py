@@ -155,7 +155,7 @@ def compare(
     Raises
     ------
     InputError
-        As `compare_each`; if a name or an option is unknown, out of range or without effect
+        As `compare_parts`; if a name or an option is unknown, out of range or without effect
         (`milpbn.learners.contestants.Contest`); if the checkpoint cannot be used.
     """
     asked = Contest(names, **how)
@@ -174,8 +174,10 @@ def compare(
     if test is not None:
         found = replace(found, notes=(*found.notes, *unseen_classes(test.y, f"test rows of {test.name!r}")))
     with workers_for(contest, dask) as where:
-        rows = compare_each(train, test, contest, finished=finished, where=where)
-        listed = accumulate(([row] for row in rows), add)
+        rows = compare_parts(
+            SplitRows(1, [(train, test)].__getitem__), contest, finished=finished, where=where
+        )
+        listed = accumulate(([row] for _, row in rows), add)
         positive = contest.positive_code(train)
         steps = (replace(found, rows=with_differences(rows, found.against, positive)) for rows in listed)
         return last(found, steps, output)
@@ -219,20 +221,6 @@ def last(found: Comparison, steps: Iterator[Comparison], output: str | os.PathLi
     return found
 
 
-def compare_each(
-    train: Dataset,
-    test: Dataset | None,
-    contest: Contest,
-    *,
-    finished: FinishedRows | None = None,
-    where: Inline = INLINE,
-) -> Iterator[ComparisonRow]:
-    """Run learners on one split, and yield the figures of each in their order; see `compare_parts`."""
-    parts = SplitRows(1, [(train, test)].__getitem__)
-    for _, row in compare_parts(parts, contest, finished=finished, where=where):
-        yield row
-
-
 def compare_parts(
     parts: SplitRows,
     contest: Contest,
@@ -265,21 +253,12 @@ def compare_parts(
     learning = Learning(contest, parts, kept) if where.in_turn else Learning(contest.on_worker(), parts)
     found = run_cells(cells, learning.learn, kept, where, stopping=contest.control.interrupted)
     so_far: dict[int, list[ComparisonRow]] = defaultdict(list)
-    for (number, _), (row, structure, failed) in in_order(cells, _told(found, len(cells), contest, where)):
+    told = None if where.in_turn else contest.control.report  # workers report nothing themselves
+    for (number, _), (row, structure, failed) in in_order(cells, found, told):
         so_far[number].append(row)
         if not failed:
             row = _with_score(row, structure, parts[number][0], reference_row(so_far[number]))
         yield number, row
-
-
-def _told(
-    found: Iterator[tuple[LearnerCell, Learnt]], count: int, contest: Contest, where: Inline
-) -> Iterator[tuple[LearnerCell, Learnt]]:
-    """Report what comes back from workers, which report nothing themselves."""
-    for done, (cell, learnt) in enumerate(found, start=1):
-        if not where.in_turn:
-            contest.control.report(f"{done} of {count} finished, the last one {cell[1]}")
-        yield cell, learnt
 
 
 @dataclass(frozen=True, eq=False)

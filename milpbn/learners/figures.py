@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from milpbn.claims.about import DataSummary
 from milpbn.learners.printed import show, show_detection, show_differences
-from milpbn.learners.rows import ComparisonRow, Number, Share, plain, reference_row
+from milpbn.learners.rows import ComparisonRow, Number, Share, reference_row
 from milpbn.network.discrimination import RARE
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.solving.progress import left_out_lines
@@ -101,7 +101,7 @@ class Comparison:
             *("version", "reference", "seed", "score", "majority", "rows"),
             random_state=f.whole("seed"),
             majority=_majority(f),
-            score=plain(f.fields("score")),
+            score=f.fields("score").plain(),
             rows=tuple(ComparisonRow.read(row, where) for row in f.objects("rows")),
         )
 

@@ -12,6 +12,7 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.registry import margin_scores
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import show_gap
+from milpbn.util.printing import aligned
 
 
 def show_detection(
@@ -32,22 +33,11 @@ def show_detection(
             if key in LEADING:
                 cells.append("-" if low is None or high is None else f"{low:.3f} to {high:.3f}")
         lines.append(cells)
-    return [found + rarest, *_aligned(lines)]
+    return [found + rarest, *aligned(lines, left=1)]
 
 
 def _heads(key: str) -> list[str]:
     return [NAMES[key], "95 % interval"] if key in LEADING else [NAMES[key]]
-
-
-def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table with the first column at the left, and all others at the right of their width."""
-    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-    return [
-        "  ".join(
-            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
-        )
-        for line in lines
-    ]
 
 
 def show(rows: Sequence[ComparisonRow]) -> str:
@@ -77,7 +67,7 @@ def show(rows: Sequence[ComparisonRow]) -> str:
                 f"{row.seconds:.1f}",
             )
         )
-    out = _aligned(lines)
+    out = aligned(lines, left=1)
     solved = reference_row(rows)
     if solved is None:
         why = "no exact search has a bound"

@@ -108,7 +108,7 @@ class ComparisonRow:
             The beginning of error messages about the score.
         """
         found, intervals = f.fields("details"), f.fields("intervals")
-        details = plain(found)
+        details = found.plain()
         if "bound" in found and not found.missing("bound"):  # the row of an exact search
             found.number("bound")
             details["score"] = read_score(found, where).to_dict()
@@ -123,7 +123,7 @@ class ComparisonRow:
             *("details", "intervals", "options", *(rest if whole else ())),
             details=details,
             intervals={key: _interval(intervals, key) for key in intervals},
-            options=plain(f.fields("options")),
+            options=f.fields("options").plain(),
             judged=None,
             **rest,
         )
@@ -139,11 +139,6 @@ class ComparisonRow:
         values["differences"] = {key: vars(found) for key, found in self.differences.items()}
         values["parts"] = [part.to_dict() for part in self.parts]
         return values
-
-
-def plain(of: Fields) -> dict[str, Any]:
-    """Return all values as they are in the file."""
-    return {key: of.get(key) for key in of}
 
 
 def _interval(of: Fields, key: str) -> Interval:

@@ -23,9 +23,6 @@ from milpbn.network.margins import log_posterior
 from milpbn.network.predictor import ProbabilityPredictor, Source
 from milpbn.util.plurals import counted
 
-#: Values of the keys ``format`` and ``version`` of the file.
-FORMAT, VERSION = "milpbn-averaged-classifier", 1
-
 
 @dataclass(frozen=True, eq=False)
 class AveragedClassifier(Queries, ProbabilityPredictor):

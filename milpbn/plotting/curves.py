@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from milpbn.drawing.chart import Frame, frame
 from milpbn.drawing.scene import SERIES, Box, Path, Scene
 from milpbn.errors import InputError
 from milpbn.network.calibration import BINS
-from milpbn.network.discrimination import LEADING, NAMES, Curve, class_figures
+from milpbn.network.discrimination import LEADING, NAMES, ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import score_interval
 from milpbn.network.parameters.sets import evaluate_sets
@@ -71,22 +72,12 @@ def draw_curve(
         raise InputError(
             "A curve needs rows of the class and others, and the data have only one kind; give more rows."
         )
-    left = len(shown) - len(SERIES)
-    lines, notes, dots = [], [], []
-    for role, c in zip(SERIES, shown, strict=False):
-        own, scores = rows.classes == c, rows.probabilities[:, c]
-        figures = class_figures(classes[c], scores, own, rows.predicted == c, rows.weights)
-        what = {"roc": LEADING[0], "precision-recall": LEADING[1]}.get(kind)
-        value = "" if what is None else f", {NAMES[what]} {getattr(figures, what):.3f}"
-        notes.append((role, f"{printable(classes[c])}{value}"))
-        if kind == "calibration":
-            lines.append((role, _calibration(scores, own, rows.weights)))
-            continue
-        lines.append((role, (*_points(kind, Curve.of(scores, own, rows.weights)), np.empty((0, 2)))))
-        dots.append((role, figures))
+    curves = [(role, _Curve.of(kind, rows, classes, c)) for role, c in zip(SERIES, shown, strict=False)]
     top = 1.0
     if kind == "calibration":
-        top = min(1.0, 1.05 * max(float(max(x.max(), ends.max())) for _, (x, _, ends) in lines))
+        highest = max(float(max(curve.x.max(), curve.ends.max())) for _, curve in curves)
+        top = min(1.0, 1.05 * highest)
+    left = len(shown) - len(SERIES)
     title, *labels = CURVES[kind]
     chart = frame(
         width,
@@ -95,32 +86,24 @@ def draw_curve(
         (0.0, top),
         title=f"{title}{f' of {printable(name)}' if name else ''}{f' ({left} more classes)' if left > 0 else ''}",
         labels=(labels[0], labels[1]),
-        notes=notes,
+        notes=[(role, curve.note) for role, curve in curves],
     )
-    shares = [figures.share for _, figures in dots] if kind == "precision-recall" else []
+    shares = [curve.figures.share for _, curve in curves] if kind == "precision-recall" else []
     chance = {(share, share) for share in shares} or {(0.0, top)}
     for left_end, right_end in sorted(chance):
         steps = ((chart.x(0.0), chart.y(left_end)), (chart.x(top), chart.y(right_end)))
         chart.scene.add(Path(steps, "muted", dashed=True))
-    for role, (x, y, ends) in lines:
-        _line(chart, x, y, role)
-        for at, level, (low, high) in zip(x, y, ends, strict=False):
+    for role, curve in curves:
+        _line(chart, curve.x, curve.y, role)
+        for at, level, (low, high) in zip(curve.x, curve.y, curve.ends, strict=False):
             place, size = chart.x(float(at)), 3.5
             chart.scene.add(
                 Path(((place, chart.y(float(low))), (place, chart.y(float(high)))), role),
                 Box(place - size, chart.y(float(level)) - size, 2 * size, 2 * size, role, radius=size),
             )
-    if len(dots) == 1:
-        [(role, figures)] = dots
-        alarms = figures.alarms_per_1000 / 1000
-        at = {
-            "roc": (1 - figures.specificity, figures.sensitivity),
-            "precision-recall": (figures.sensitivity, figures.precision),
-            "gain": (alarms, figures.sensitivity),
-        }[kind]
-        if np.isfinite(at).all():
-            across, up = chart.x(at[0]) - 5.0, chart.y(at[1]) - 5.0
-            chart.scene.add(Box(across, up, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
+    if len(curves) == 1 and kind != "calibration":
+        [(role, curve)] = curves
+        _mark_decisions(chart, kind, curve.figures, role)
     return chart.scene
 
 
@@ -155,6 +138,43 @@ def draw_sets(
     for role, _, values in lines:
         _line(chart, errors, np.array(values), role)
     return chart.scene
+
+
+class _Curve(NamedTuple):
+    """What is drawn of a class: corners or points, the ends of their intervals, shape (n, 2), and the legend."""
+
+    figures: ClassFigures
+    note: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    ends: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, kind: str, rows: Judged, classes: Sequence[str], c: int) -> _Curve:
+        assert rows.classes is not None
+        assert rows.predicted is not None
+        assert rows.probabilities is not None
+        own, scores = rows.classes == c, rows.probabilities[:, c]
+        figures = class_figures(classes[c], scores, own, rows.predicted == c, rows.weights)
+        what = {"roc": LEADING[0], "precision-recall": LEADING[1]}.get(kind)
+        value = "" if what is None else f", {NAMES[what]} {getattr(figures, what):.3f}"
+        if kind == "calibration":
+            points = _calibration(scores, own, rows.weights)
+        else:
+            points = (*_points(kind, Curve.of(scores, own, rows.weights)), np.empty((0, 2)))
+        return cls(figures, f"{printable(classes[c])}{value}", *points)
+
+
+def _mark_decisions(chart: Frame, kind: str, figures: ClassFigures, role: str) -> None:
+    """Draw a dot where the decisions of the classifier are."""
+    at = {
+        "roc": (1 - figures.specificity, figures.sensitivity),
+        "precision-recall": (figures.sensitivity, figures.precision),
+        "gain": (figures.alarms_per_1000 / 1000, figures.sensitivity),
+    }[kind]
+    if np.isfinite(at).all():
+        across, up = chart.x(at[0]) - 5.0, chart.y(at[1]) - 5.0
+        chart.scene.add(Box(across, up, 10.0, 10.0, role, "paper", 5.0, title="the decisions"))
 
 
 def _points(kind: str, curve: Curve) -> Points:

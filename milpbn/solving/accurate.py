@@ -9,7 +9,7 @@ but has the interactions of the largest gains on residuals, the result has its s
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,6 +41,7 @@ from milpbn.problem.rescore import rescored, standard_error
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
+from milpbn.solving.files import saved
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
@@ -64,10 +65,10 @@ MOST_SETS, MOST_WORK = 100_000, 1e8
 INTERRUPTED_SECONDS = 0.5
 
 
-def score_of_recipe(score: Score, given: set[str]) -> Score:
+def score_of_recipe(score: Score, given: Collection[str]) -> Score:
     """Return the score with the recipe's options where the user has given none."""
     own: dict[str, Any] = {"parent_sets": PAPER}
-    if not {"name", "p", "gamma"} & given:  # another score has other options
+    if not {"name", "p", "gamma"}.intersection(given):  # another score has other options
         own |= {"name": "cll", "gamma": None, "p": None, "leave_one_out": True, "max_parents": 2}
     return replace(
         score, **{key: value for key, value in own.items() if key not in given}, class_parents=False
@@ -173,14 +174,7 @@ class _Recipe:
                 return found
             stages.enter("fit of the tables on finer cuts")
             result = self._with_tables(found, preferred, chosen, coarse, fine, before)
-        if self.options.output is not None:
-            try:
-                result.save(self.options.output)
-            except InputError as error:
-                failures.append(str(error))
-        if failures:
-            raise NotSavedError(failures[0], result)
-        return result
+        return saved(result, self.options, failures)
 
     def _choose(self) -> Chosen | str:
         """Return what folds choose, or why they do not."""

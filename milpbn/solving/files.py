@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from milpbn.certificate.format import certificate_header, save_certificate
-from milpbn.claims.result import Result, TracePoint
+from milpbn.claims.result import NotSavedError, Result, TracePoint
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.options import Options
@@ -146,6 +146,18 @@ class RunFiles:
             remove_certificate(self._options)
         self._begun = True
         return _try(*actions)
+
+
+def saved(result: Result, options: Options, failures: Sequence[str] = ()) -> Result:
+    """Write a result where the options want it, and return it.
+
+    Raise NotSavedError, with the result, if that is impossible, or with the first of earlier `failures`.
+    """
+    output = options.output
+    failures = [*failures, *([] if output is None else _try(lambda: result.save(output)))]
+    if failures:
+        raise NotSavedError(failures[0], result)
+    return result
 
 
 def _try(*actions: Callable[[], None]) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 from milpbn.claims.reasons import Limit, Reason
@@ -19,8 +19,9 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.accurate import maximise_accurate, score_of_recipe
+from milpbn.solving.api import maximise
 from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
-from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
+from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate, saved
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, applicable, source_of
 from milpbn.solving.options import OptionKeywords, Options, takes_options
 from milpbn.solving.question import Question
@@ -250,33 +251,71 @@ def solve_selected(
     >>> result.classifier.classes
     ('0', '1')
     """
-    how = Options(**options)
-    spec = Score() if score is None else score
-    values = Grid(p_values, max_parents_values, by=by or "accuracy", average=average)
+    how, spec = Options(**options), Score() if score is None else score
+    approach = Approach(spec, how, Grid(p_values, max_parents_values, by=by or "accuracy", average=average))
     if grid is not None or recipe is not None:
         choices = Choices(grid=grid, recipe=recipe, by=by, average=average)
-        if choices.additive:
-            asked = Question.of(
-                data,
-                score_of_recipe(spec, {"name"} if score is not None else set()),
-                constraints,
-                subset=subset,
-                screen=screen,
-                random_state=how.random_state,
-            )
-            return maximise_accurate(asked, how, wider=score is None, started=started)
-        # A table was read with the policy that its reader wants.
-        given = [MISSING] if recipe is not None and isinstance(data, Table) else []
-        values, how = choices.applied(spec, how, given)
-        if MISSING in values.others and isinstance(data, Table) and data.missing != "state":
+        given = {"name", "max_parents"} if choices.additive and score is not None else set()
+        if recipe is not None and isinstance(data, Table):
+            given.add(MISSING)  # it was read with the policy that its reader wants
+        approach = Approach.of(choices, spec, how, given)
+        chosen = {} if approach.grid is None else approach.grid.others
+        if MISSING in chosen and isinstance(data, Table) and data.missing != "state":
             raise InputError(
                 f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
                 "which keeps no row with missing values; read it with missing='state'."
             )
-    question = Question.of(
-        data, spec, constraints, subset=subset, screen=screen, random_state=how.random_state
-    )
-    return maximise_selected(question, how, values, started=started)
+    return approach.maximise(data, constraints, subset=subset, screen=screen, started=started)
+
+
+@dataclass(frozen=True)
+class Approach:
+    """A score and how to search it: as given, by values of `grid` to choose from, or by the recipe ``accurate``.
+
+    The recipe may give features more parents than the score has, if it may be `wider`.
+    """
+
+    score: Score
+    options: Options
+    grid: Grid | None = None
+    additive: bool = False
+    wider: bool = True
+
+    @classmethod
+    def of(cls, choices: Choices, score: Score, options: Options, given: Collection[str]) -> Approach:
+        """Return what is to be done; `given` is as for `Choices.applied`."""
+        if choices.additive:
+            wider = "max_parents" not in given
+            return cls(score_of_recipe(score, given), options, additive=True, wider=wider)
+        if choices:
+            grid, options = choices.applied(score, options, given)
+            return cls(score, options, grid)
+        return cls(score, options)
+
+    @property
+    def cuts(self) -> bool:
+        """Whether it learns cuts of its own, and so takes a table rather than its states."""
+        return self.additive or self.grid is not None
+
+    def maximise(
+        self,
+        data: Any,
+        constraints: Constraints | None,
+        *,
+        started: float | None,
+        discretise: str | None = None,
+        **scope: int | None,
+    ) -> Result:
+        """Return the result; `discretise` are the cuts for the recipe ``accurate``, `scope` as for `Question.of`."""
+        seed = self.options.random_state
+        question = Question.of(data, self.score, constraints, **scope, random_state=seed)
+        if self.additive:
+            return maximise_accurate(
+                question, self.options, cuts=discretise, wider=self.wider, started=started
+            )
+        if self.grid is None:
+            return maximise(question, self.options, started=started)
+        return maximise_selected(question, self.options, self.grid, started=started)
 
 
 def maximise_selected(
@@ -313,12 +352,4 @@ def _maximised(choosing: Choosing) -> Result:
         result = averaged(result, members, choosing, interrupted=chosen.interrupted)
     if chosen.interrupted and result.reason is Reason.FEASIBLE:
         result = replace(result, limit=Limit.USER)
-    result = replace(result, selection=chosen)
-    if options.output is not None:
-        try:
-            result.save(options.output)
-        except InputError as error:
-            failures.append(str(error))
-    if failures:
-        raise NotSavedError(failures[0], result)
-    return result
+    return saved(replace(result, selection=chosen), options, failures)

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 from milpbn.claims.gap import is_optimal, tolerance_of
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds
+from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset, notes_of_results
-from milpbn.errors import InputError, NoIncumbentError
+from milpbn.errors import NoIncumbentError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up, made_monotone
@@ -25,6 +25,7 @@ from milpbn.problem.rescore import rescored
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import sets_up_to
 from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.files import saved
 from milpbn.solving.options import Options
 from milpbn.solving.report import fit_classifier
 
@@ -66,13 +67,7 @@ def smallest_model(
         fit = give_up(ParameterMethod.parse(options.method).name, limit)
     if (wishes := options.wishes(data)) and classifier is not None:
         classifier, fit = made_monotone(classifier, wishes, fit)
-    result = replace(result, parameters=fit, classifier=classifier)
-    if options.output is not None:
-        try:
-            result.save(options.output)
-        except InputError as failure:
-            raise NotSavedError(str(failure), result) from None
-    return result
+    return saved(replace(result, parameters=fit, classifier=classifier), options)
 
 
 def unsearched(

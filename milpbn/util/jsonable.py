@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from milpbn.errors import InputError
 from milpbn.util.memory import format_bytes
 from milpbn.util.raw_files import unpack_gzip
 
+T = TypeVar("T")
 #: Largest accepted number. Scores, bounds, gaps and times are much smaller, and sums of a few such numbers are finite.
 LARGEST_NUMBER = 1e150
 #: Largest accepted count; counts of samples, nodes and states are much smaller.
@@ -223,8 +224,7 @@ class Fields:
     def get(self, key: str) -> Any:
         """Return a value of any type; the key must exist."""
         if key not in self._values:
-            inside = f" in {self._path!r}" if self._path else ""
-            raise InputError(f"{self._where} lacks the key {key!r}{inside}.")
+            raise InputError(f"{self._where} lacks the key {key!r}{self._inside}.")
         return self._values[key]
 
     def missing(self, key: str) -> bool:
@@ -235,58 +235,31 @@ class Fields:
         """Raise InputError if the object has a key that is not one of these."""
         for key in self._values:
             if key not in keys:
-                inside = f" in {self._path!r}" if self._path else ""
-                raise InputError(f"{self._where} has the unknown key {shorten(key)}{inside}.")
+                raise InputError(f"{self._where} has the unknown key {shorten(key)}{self._inside}.")
 
-    @overload
-    def number(self, key: str, low: float = ..., high: float = ...) -> float: ...
+    def plain(self) -> dict[str, Any]:
+        """Return all values as they are in the document."""
+        return dict(self._values)
 
-    @overload
-    def number(self, key: str, low: float = ..., high: float = ..., *, optional: bool) -> float | None: ...
+    def optional(self, key: str, read: Callable[..., T], *limits: float) -> T | None:
+        """Return what one of the methods below reads; None if the value is null."""
+        return None if self.get(key) is None else read(key, *limits)
 
-    def number(
-        self,
-        key: str,
-        low: float = -LARGEST_NUMBER,
-        high: float = LARGEST_NUMBER,
-        *,
-        optional: bool = False,
-    ) -> float | None:
-        """Return a finite number in a range, or None if it is optional and null."""
+    def number(self, key: str, low: float = -LARGEST_NUMBER, high: float = LARGEST_NUMBER) -> float:
+        """Return a finite number in a range."""
+        return self._number(self._at(key), self.get(key), low, high)
+
+    def whole(self, key: str, low: int = 0, high: int = LARGEST_COUNT) -> int:
+        """Return a whole number in a range."""
         value = self.get(key)
-        if value is None and optional:
-            return None
-        return self._number(self._at(key), value, low, high)
-
-    @overload
-    def whole(self, key: str, low: int = ..., high: int = ...) -> int: ...
-
-    @overload
-    def whole(self, key: str, low: int = ..., high: int = ..., *, optional: bool) -> int | None: ...
-
-    def whole(
-        self, key: str, low: int = 0, high: int = LARGEST_COUNT, *, optional: bool = False
-    ) -> int | None:
-        """Return a whole number in a range, or None if it is optional and null."""
-        value = self.get(key)
-        if value is None and optional:
-            return None
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             span = f"of at least {low}" if high == LARGEST_COUNT else f"from {low} to {high}"
             raise self._refusal(self._at(key), f"a whole number {span}", value)
         return value
 
-    @overload
-    def text(self, key: str, choices: Collection[str] | None = ...) -> str: ...
-
-    @overload
-    def text(self, key: str, choices: Collection[str] | None = ..., *, optional: bool) -> str | None: ...
-
-    def text(self, key: str, choices: Collection[str] | None = None, *, optional: bool = False) -> str | None:
-        """Return a string, one of `choices` if they are given, or None if it is optional and null."""
+    def text(self, key: str, choices: Collection[str] | None = None) -> str:
+        """Return a string, one of `choices` if they are given."""
         value = self.get(key)
-        if value is None and optional:
-            return None
         if not isinstance(value, str) or (choices is not None and value not in choices):
             wanted = "text" if choices is None else f"one of {', '.join(choices)}"
             raise self._refusal(self._at(key), wanted, value)
@@ -336,6 +309,10 @@ class Fields:
                 raise self._refusal(f"{self._at(key)}[{number}]", "text", value)
         return values
 
+    @property
+    def _inside(self) -> str:
+        return f" in {self._path!r}" if self._path else ""
+
     def _at(self, key: str) -> str:
         return f"{self._path}.{key}" if self._path else key
 
@@ -357,8 +334,7 @@ class Fields:
 
     def contradiction(self, what: str) -> InputError:
         """Return the error for a document whose values are valid one by one, but cannot all be true."""
-        inside = f" in {self._path!r}" if self._path else ""
-        return InputError(f"{self._where} contradicts itself{inside}: {what}.")
+        return InputError(f"{self._where} contradicts itself{self._inside}: {what}.")
 
     def _refusal(self, path: str, wanted: str, value: object) -> InputError:
         return InputError(f"{self._where} needs {wanted} as {path!r}, but has {shorten(value)}.")

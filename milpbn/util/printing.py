@@ -6,6 +6,7 @@ Chinese, Japanese and Korean characters are two columns of a terminal wide.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 
 
 def printable(text: str, keep: str = "") -> str:
@@ -33,3 +34,18 @@ def padded(text: str, width: int) -> str:
 def right_aligned(text: str, width: int) -> str:
     """Return a text with spaces before it, so that it is as many columns wide."""
     return " " * (width - columns_of(text)) + text
+
+
+def aligned(rows: Sequence[Sequence[str]], *, left: int = 0, equal: bool = False) -> list[str]:
+    """Return the lines of a table: the first `left` columns at the left of their width, all others at the right.
+
+    Each column has its own width, or all have the same (`equal`).
+    """
+    widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
+    if equal:
+        widths = [max(widths)] * len(widths)
+    sides = [padded] * left + [right_aligned] * (len(widths) - left)
+    return [
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths, strict=True))
+        for row in rows
+    ]

@@ -225,7 +225,7 @@ def test_exit_codes_without_a_structure(shop, tmp_path, monkeypatch, reason, lim
     known = load(shop / "result.json")
     known |= {"structure": None, "objective": None, "status": {"reason": reason, "limit": limit}}
     known |= {"class": None, "bound": None, "gap": dict.fromkeys(known["gap"]), "trace": [], "proved": None}
-    monkeypatch.setattr("milpbn.solving.api.maximise", lambda *args, **options: Result.from_dict(known))
+    monkeypatch.setattr("milpbn.solving.selection.maximise", lambda *args, **options: Result.from_dict(known))
     done = run("solve toy.csv -q --classifier", tmp_path / "c.json")
     assert done.exit_code == code, done.output
     assert done.stderr.startswith("Error: ")

@@ -19,6 +19,7 @@ from milpbn.experiments.methods import METHODS, method
 from milpbn.experiments.networks import ExactSearch
 from milpbn.experiments.protocol import parts
 from milpbn.experiments.recommended import RecommendedMethod
+from milpbn.learners.base import Control
 from milpbn.learners.svm import choose_pair, grid_from_the_middle
 from milpbn.learners.svm_machine import fit_machine, indicators
 from milpbn.network.classifier import Classifier
@@ -126,7 +127,7 @@ def test_an_interrupt_leaves_nothing(part, monkeypatch):
 def test_the_machine_is_validated_on_the_shared_splits(part):
     found = SupportVectors(sigmas=(0.5, 1.0, 2.0), costs=(0.5, 2.0)).run(work(part))
     grid = grid_from_the_middle(3, (0.5, 1.0, 2.0), (0.5, 2.0))
-    pair, details = choose_pair(validation_datasets(part.training, 0), grid, networks.Control(), Budget())
+    pair, details = choose_pair(validation_datasets(part.training, 0), grid, Control(), Budget())
     assert (found["choice"]["sigma"], found["choice"]["cost"]) == pair
     assert found["choice"]["validation_accuracy"] == details["validation_accuracy"]
     assert found["choice"]["tried"] == 6

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from learner_cases import compare_each
 from running import random_data
 from sklearn import metrics
 
@@ -17,7 +18,7 @@ from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners import comparison
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, compare_each, training_and_test_rows
+from milpbn.learners.comparison import compare, training_and_test_rows
 from milpbn.learners.contestants import Contest, exact_scores
 from milpbn.learners.figures import Comparison
 from milpbn.learners.printed import show
@@ -155,10 +156,10 @@ def test_one_call_gives_the_document_and_keeps_a_file_up_to_date(split, tmp_path
 
 def test_an_interrupt_gives_the_rows_there_are(split, monkeypatch):
     def interrupted(*_args, **_options):
-        yield ComparisonRow(name="tan", training=1.0)
+        yield 0, ComparisonRow(name="tan", training=1.0)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "compare_each", interrupted)
+    monkeypatch.setattr(comparison, "compare_parts", interrupted)
     assert [row.name for row in compare(*split, ("tan", "naive-bayes")).rows] == ["tan"]
 
 

@@ -8,13 +8,14 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 import pytest
+from learner_cases import compare_each
 
 from milpbn.data import read_table
 from milpbn.data.folds import repeated_folds
 from milpbn.errors import InputError
 from milpbn.learners import comparison, repeated
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, compare_each
+from milpbn.learners.comparison import compare
 from milpbn.learners.contestants import Contest
 from milpbn.learners.repeated import Parts, compare_over_folds
 from milpbn.learners.rows import ComparisonRow

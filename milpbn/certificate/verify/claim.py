@@ -103,7 +103,7 @@ def read_claim(values: object, what: str) -> Claim:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
     if not result.score.kind.certified:
         raise InputError(f"There are no certificates for the score {result.score.name}.")
-    stated = f.number("gap_se", 0.0, optional=True) if "gap_se" in f else None
+    stated = f.optional("gap_se", f.number, 0.0) if "gap_se" in f else None
     return Claim(result, version, result.structure, searched.objective, searched.bound, stated)
 
 

@@ -14,7 +14,6 @@ from milpbn.learners.differentiable.losses import LOSSES, make_loss
 from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
 from milpbn.learners.differentiable.training import Trained, Training, train
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import require_match
 from milpbn.network.formats.structure_files import read_structure
 from milpbn.network.predictor import form_record
 from milpbn.network.pseudo import PseudoClassifier
@@ -181,15 +180,6 @@ class Parameters(GradientLearner):
 def fixed_choices(structure: Structure) -> Choices:
     """Return the choices of a fixed structure: one parent set per variable."""
     return tuple((parents,) for parents in structure.parents)
-
-
-def train_parameters(
-    data: Dataset, structure: Structure, training: Training, control: Control = Control()
-) -> Classifier:
-    """Return the classifier of any structure with trained parameters; `train` says what raises InputError."""
-    require_match(data, structure)
-    trained = train(data, fixed_choices(structure), training, control)
-    return Classifier(data.variables, structure, trained.cpts, training.smoothing, _provenance(data, {}))
 
 
 def learned(data: Dataset, trained: Trained, smoothing: float, provenance: dict[str, Any]) -> Learned:

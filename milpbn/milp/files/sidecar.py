@@ -149,7 +149,7 @@ class Sidecar:
             columns=columns,
             score=read_score(f, "It"),
             constraints=read_constraints(f, "It"),
-            data={key: data.get(key) for key in data},
+            data=data.plain(),
             request=None if f.missing("request") else f.get("request"),
             subset=subset,
         )

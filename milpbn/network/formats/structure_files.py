@@ -13,8 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from milpbn.errors import InputError
-from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
-from milpbn.network.formats.classifier_files import AnyClassifier, parents_mapping
+from milpbn.network.formats.classifier_files import AVERAGED, AnyClassifier, parents_mapping
 from milpbn.network.formats.plain_network import one_network
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
@@ -77,7 +76,7 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
         if not text.lstrip().startswith("{"):
             return parse_arcs(text, names)
         document = parse_object(text)
-        if document.get("format") == AVERAGED_FORMAT:
+        if document.get("format") == AVERAGED:
             raise InputError(
                 "It holds an average of several networks, not one structure; give the result of the run (--output), "
                 "which has the structure of the first network."

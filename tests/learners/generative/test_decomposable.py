@@ -7,7 +7,6 @@ from itertools import combinations
 import numpy as np
 import oracle
 import pytest
-from learner_cases import duplicated
 from running import random_data
 
 from milpbn.errors import InputError
@@ -161,14 +160,6 @@ def test_more_restarts_find_no_worse_structure() -> None:
     assert values[30] >= values[0]
     best = AllOrders(score="aic", parent_sets="all", max_parents=3).fit(data).details["score"]
     assert values[30] <= best + 1e-7
-
-
-@pytest.mark.parametrize("learner", [OrderSearch, AllOrders, Stochastic, Exact])
-def test_copies_equal_weights(learner) -> None:
-    weighted, copied = duplicated(random_data(8, n_features=4, n_samples=40))
-    a, b = learner().fit(weighted), learner().fit(copied)
-    assert a.details["score"] == pytest.approx(b.details["score"], abs=1e-8)
-    assert a.structure == b.structure
 
 
 def test_aicc_is_refused_by_learners_of_single_families() -> None:

@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import oracle
 import pytest
-from learner_cases import duplicated, log_joint, rooted_forests
+from learner_cases import rooted_forests
 from running import dataset, random_data
 
 from milpbn.errors import InputError
@@ -161,16 +161,6 @@ def test_hold_out_needs_smoothing() -> None:
         Tan(penalty="holdout", smoothing=0.0).fit(random_data(8))
     with pytest.raises(InputError, match="share of rows held out"):
         Tan(penalty="holdout", holdout=1.5).fit(random_data(8))
-
-
-@pytest.mark.parametrize("learner", [ChowLiu, Tan])
-@pytest.mark.parametrize("penalty", ["none", "bic", "aic", "aicc"])
-def test_copies_equal_weights(learner, penalty: str) -> None:
-    weighted, copied = duplicated(random_data(9, n_features=4, n_samples=60))
-    a, b = learner(penalty=penalty).fit(weighted), learner(penalty=penalty).fit(copied)
-    assert a.structure == b.structure
-    np.testing.assert_allclose(log_joint(a, weighted), log_joint(b, weighted), atol=1e-10)
-    assert a.structure != learner(penalty=penalty).fit(random_data(10, n_features=4, n_samples=60)).structure
 
 
 def test_constant_features_have_no_arcs_and_single_features_only_the_class() -> None:

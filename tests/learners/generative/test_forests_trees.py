@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from learner_cases import duplicated, log_joint
+from learner_cases import log_joint
 from running import random_data
 
 from milpbn.errors import InputError
@@ -43,12 +43,6 @@ def test_the_prior_is_that_of_the_parameters() -> None:
         Tan(smoothing=0.0, smoothing_towards="class").fit(data)
     with pytest.raises(InputError, match="uniform, marginal or class"):
         NaiveBayes(smoothing_towards="parents").fit(data)
-
-
-def test_copies_equal_weights() -> None:
-    weighted, copied = duplicated(random_data(6, n_samples=40))
-    a, b = NaiveBayes().fit(weighted), NaiveBayes().fit(copied)
-    np.testing.assert_allclose(log_joint(a, weighted), log_joint(b, weighted), atol=1e-12)
 
 
 def test_unknown_values_and_negative_smoothing_are_refused() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import oracle
 import pytest
-from learner_cases import duplicated
 from running import random_data
 
 from milpbn.errors import InputError
@@ -138,13 +137,6 @@ def test_patience_counts_changes_without_progress() -> None:
     steps = [run(patience)[1] for patience in (0, 1, 7)]
     assert steps[1] >= steps[0] + 1
     assert steps[2] >= steps[0] + 7
-
-
-def test_copies_equal_weights() -> None:
-    weighted, copied = duplicated(random_data(7, n_features=5, n_samples=40))
-    a, b = HillClimbing().fit(weighted), HillClimbing().fit(copied)
-    assert a.structure == b.structure
-    assert a.details["score"] == pytest.approx(b.details["score"], abs=1e-8)
 
 
 def test_hold_out_chooses_max_parents() -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import networkx as nx
 import numpy as np
 import pytest
-from learner_cases import duplicated, log_joint
+from learner_cases import log_joint
 from running import dataset, random_data
 
 from milpbn.learners.base import Control
@@ -95,14 +95,6 @@ def test_unknown_values_contribute_nothing() -> None:
     blank = replace(data, codes=np.where([True, True, True, False], -1, data.codes).astype(np.int32))
     joint = log_joint(learned, blank)
     np.testing.assert_allclose(joint, np.broadcast_to(learned.predictor.log_prior, joint.shape))
-
-
-def test_copies_equal_weights() -> None:
-    weighted, copied = duplicated(random_data(5, n_features=4, n_samples=60))
-    for penalty in ("none", "bic"):
-        a = MultinetLearner(penalty=penalty).fit(weighted)
-        b = MultinetLearner(penalty=penalty).fit(copied)
-        np.testing.assert_allclose(log_joint(a, weighted), log_joint(b, weighted), atol=1e-10)
 
 
 def test_all_classes_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:

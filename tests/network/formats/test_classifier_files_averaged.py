@@ -56,15 +56,18 @@ def members(change):
 
 DEFECTS = {
     "newer version": (lambda d: d.update(version=2), "its format version is 2"),
-    "no members": (lambda d: d.pop("members"), "key 'members' is missing"),
-    "members no list": (lambda d: d.update(members={}), "'members' in the file is not a list"),
+    "no members": (lambda d: d.pop("members"), "lacks the key 'members'"),
+    "members no list": (lambda d: d.update(members={}), "needs a list as 'members'"),
     "empty": (members(lambda m: m.clear()), "needs at least one network"),
-    "no object": (members(lambda m: m.append(3)), "network 3 in 'members' is not an object"),
+    "no object": (members(lambda m: m.append(3)), r"needs an object as 'members\[2\]'"),
     "an average in it": (
         lambda d: d["members"].append({**d, "members": []}),
         "network 3 in 'members': It holds an average",
     ),
-    "a defect of one": (members(lambda m: m[1].pop("cpts")), "network 2 in 'members': The key 'cpts'"),
+    "a defect of one": (
+        members(lambda m: m[1].pop("cpts")),
+        "network 2 in 'members': It lacks the key 'cpts'",
+    ),
     "other classes": (
         members(lambda m: m[1]["variables"][-1].update(states=["a", "b", "c"])),
         "network 2 of the average has other classes",
