@@ -190,7 +190,7 @@ and what was chosen.
 - **logistic:** `LogisticRegressionCV` by log-loss on standardised numbers and indicators. **boosting:**
   `HistGradientBoostingClassifier` with its defaults and native categories.
 - **accurate:** `solve --recipe accurate --time-limit 60`, before it had interactions beyond a forest.
-- **readable:** `--recipe readable` with 30 s, and with 120 s. **readable (before)** is the recipe of b0827a65 with 30 s:
+- **readable:** `--recipe readable` with 30 s and with 120 s. **readable (before)** is that of b0827a65 with 30 s:
   one validation set of 20 %, and the best value alone.
   One thread each, on two cores with a load of about ten, so that these limits are short.
 
