@@ -26,6 +26,7 @@ VERBS = (
         "decide",
         "predict",
         "evaluate",
+        "monitor",
         "query",
     ),
     *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "library", "reproduce"),
@@ -79,9 +80,9 @@ def app(context: click.Context) -> int | None:
       milpbn solve table.csv --target class --time-limit 60 --classifier classifier.json
       milpbn evaluate classifier.json test.csv
 
-    For the options of a verb: milpbn VERB --help. Exit codes: 0 a classifier was found (with any gap),
-    2 unusable options or data, 3 no structure was found within the limits, 4 the solver failed, 130 interrupted
-    before a structure was found.
+    For the options of a verb: milpbn VERB --help. Exit codes: 0 a classifier was found (with any gap), 1 an alarm of
+    monitor, 2 unusable options or data, 3 no structure was found within the limits, 4 the solver failed, 130
+    interrupted before a structure was found.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -122,7 +122,7 @@ def describe(
         f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
         *_cost(figures),
         *(detection if first else []),
-        f"accuracy     {_accuracy(figures)}",
+        f"accuracy     {accuracy_line(figures)}",
         f"majority     {_majority(figures)}",
         *_beside(figures),
         *([] if first else detection),
@@ -167,7 +167,7 @@ def _sets(found: Sequence[SetFigures], asked: Values, origin: str) -> list[str]:
     return [
         f"sets         meant to hold the class of {100 * (1 - asked.error):g} % of the {whose}; calibrated on",
         f"             {origin}",
-        *_table([head, *rows]),
+        *table_lines([head, *rows]),
     ]
 
 
@@ -225,16 +225,17 @@ def _detection(figures: Evaluation, alone: bool) -> list[str]:
         lines.append(
             f"  {found.alarms_per_1000:.1f} of 1,000 {what} are predicted {found.label}; by threshold:"
         )
-        return [*lines, *_table(found.shown_thresholds())] if found.thresholds else lines[:-1]
+        return [*lines, *table_lines(found.shown_thresholds())] if found.thresholds else lines[:-1]
     rows = [[one.label, f"{one.rows}", *one.cells()] for one in figures.by_class]
-    return ["each class against all others", *_table([["", "rows", *NAMES.values()], *rows])]
+    return ["each class against all others", *table_lines([["", "rows", *NAMES.values()], *rows])]
 
 
 def _interval(low: float, high: float) -> str:
     return f"95 % interval {100 * low:.2f} to {100 * high:.2f} %"
 
 
-def _accuracy(figures: Evaluation) -> str:
+def accuracy_line(figures: Evaluation) -> str:
+    """Return the accuracy with its interval."""
     of = "" if figures.unweighted is None else " of the weight"
     within = f"{_interval(*figures.interval)}; +- {100 * figures.half_width:.2f}"
     return f"{100 * figures.accuracy:.2f} %{of}  ({within})"
@@ -250,7 +251,7 @@ def _beside(figures: Evaluation) -> list[str]:
     from milpbn.util.plurals import counted
 
     def shown(part: Evaluation) -> str:
-        return f"{_accuracy(part)}, log-loss {part.log_loss:.6f} nats, Brier score {part.brier:.6f}"
+        return f"{accuracy_line(part)}, log-loss {part.log_loss:.6f} nats, Brier score {part.brier:.6f}"
 
     lines = []
     once, known = figures.unweighted, figures.known
@@ -277,7 +278,7 @@ def _reliability(figures: Evaluation) -> list[str]:
         ]
         for part in figures.reliability
     ]
-    return _table([head, *rows])
+    return table_lines([head, *rows])
 
 
 def _confusion(figures: Evaluation) -> list[str]:
@@ -285,10 +286,10 @@ def _confusion(figures: Evaluation) -> list[str]:
     if figures.unknown_class:
         names, values = (*names, "(unseen)"), [*values, figures.unseen.tolist()]
     rows = [[name, *(f"{value:g}" for value in row)] for name, row in zip(names, values, strict=True)]
-    return _table([["", *figures.classes], *rows], equal=True)
+    return table_lines([["", *figures.classes], *rows], equal=True)
 
 
-def _table(rows: list[list[str]], *, equal: bool = False) -> list[str]:
+def table_lines(rows: list[list[str]], *, equal: bool = False) -> list[str]:
     """Return rows as lines with right-aligned cells; each column has its own width, or all have the same."""
     from milpbn.util.printing import aligned
 

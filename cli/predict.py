@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     flag("--proba", "Add P(class | sample) of every class."),
     flag("--interval", "Add P(class | sample) with its 95 % interval, from how few rows the tables come."),
     flag("--joint", "Add log P(class, sample) of every class, in nats."),
+    flag("--strangeness", "Add the share of rows of the network that are more probable than the row."),
     option(
         "--keep",
         NAMES,
@@ -64,6 +65,9 @@ def predict(
     that it is right. Columns that look like identifiers were left out of training; where DATA
     has them, they are written before the predictions, or the columns of --keep instead.
 
+    With --strangeness, a row that is less probable than nearly all rows that the network generates has a number near 1,
+    whatever its class. Features that the row lacks, and values that training never saw, are left out of both.
+
     With costs (--cost, --costs, or those of CLASSIFIER), the class of least expected cost is predicted, else the most
     probable one. With --abstain, it is "do not know" where that costs less.
 
@@ -87,16 +91,22 @@ def predict(
     from milpbn.network import AveragedClassifier, load_any_classifier
 
     loaded = decision.applied(load_any_classifier(classifier))
-    if written.joint and isinstance(loaded, AveragedClassifier):
+    needing = "--joint" if written.joint else "--strangeness" if written.strangeness else None
+    if needing is not None and isinstance(loaded, AveragedClassifier):
         raise InputError(
             f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
-            "out --joint, or use --proba."
+            f"out {needing}, or use --proba."
         )
     table = load_table(loaded, data, data_dir, form)
     kept = _kept_columns(loaded, table, [name for names in written.keep for name in names])
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     say_notes(samples.notes, quiet=quiet)
     found = _predictions(loaded, samples, kept, written, sets)
+    if written.strangeness:
+        from milpbn.network.monitoring import strangeness
+
+        assert not isinstance(loaded, AveragedClassifier)
+        found["strangeness"] = strangeness(loaded, samples)
     write_text(written.output, found.to_csv(index=False, lineterminator="\n"))
 
 

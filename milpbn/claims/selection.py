@@ -23,6 +23,8 @@ Splits = Annotated[int, Within(0, "splits")]
 CRITERIA = ("accuracy", "log-loss", "roc-auc", "average-precision", "cost")
 #: Those that should be small.
 SMALL = ("log-loss", "cost")
+#: Standard errors of a difference up to which a trial is as good as the best one, as in the recipe `accurate`.
+TIE = 0.25
 
 
 @dataclass(frozen=True)
@@ -56,10 +58,15 @@ class Trial:
     average_precision: Share | None = None
     #: Mean cost of the decisions over the validation weight; None without costs.
     cost: float | None = None
+    #: How far the trial is behind the one with the best value, in units of what is compared, and the standard error of
+    #: this difference, paired over the held-out rows; None where only equal values tie, and on fewer splits.
+    difference: NotNegative | None = None
+    standard_error: NotNegative | None = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = (
         *("log_loss", "starved", "options", "unweighted", "arcless"),
         *("roc_auc", "average_precision", "cost"),
+        *("difference", "standard_error"),
     )
 
     def value(self, by: str) -> float:
@@ -69,13 +76,22 @@ class Trial:
             return math.inf
         return round(found, 12) if by in SMALL else -round(found, 12)
 
-    def rank(self, by: str = "accuracy") -> tuple[int, float, bool, int, float]:
+    @property
+    def ties(self) -> bool:
+        """Whether the trial is as good as the best one, as far as the held-out rows can say."""
+        error = self.standard_error
+        return self.difference is not None and error is not None and self.difference <= TIE * error
+
+    def rank(self, by: str = "accuracy") -> tuple[int, float, bool, int, float, float]:
         """Return the sort key, the best first: most splits, best value, with arcs, fewest parents, smallest p.
 
-        With arcs means that no split gave a network without arcs. Such a network, which a small p prefers, says nothing
-        about the features; among equal values it is never taken before one that does.
+        Trials that tie with the best value come before all others. With arcs means that no split gave a network without
+        arcs. Such a network, which a small p prefers, says nothing about the features; among equal values it is never
+        taken before one that does.
         """
-        return -self.splits, self.value(by), self.arcless > 0, self.max_parents, self.p or 0.0
+        value = self.value(by)
+        first = -math.inf if self.ties else value
+        return -self.splits, first, self.arcless > 0, self.max_parents, value, self.p or 0.0
 
 
 @dataclass(frozen=True)
@@ -123,7 +139,7 @@ class Selection(ResultPart):
 
     @property
     def tied(self) -> int:
-        """Number of other trials with as many splits and the same value as the chosen one."""
+        """Number of other trials that are as good as the chosen one."""
         return len(self._as_good)
 
     @property
@@ -133,10 +149,10 @@ class Selection(ResultPart):
 
     @property
     def _as_good(self) -> list[Trial]:
-        """The other trials with as many splits and the same value as the chosen one."""
+        """The other trials with as many splits as the chosen one that tie with it, or have the same value."""
         best = self.chosen
-        same = None if best is None else (best.splits, best.value(self.by))
-        return [t for t in self.trials if t is not best and (t.splits, t.value(self.by)) == same]
+        same = None if best is None else best.rank(self.by)[:2]
+        return [t for t in self.trials if t is not best and t.rank(self.by)[:2] == same]
 
     def check(self, f: Fields, score: Score) -> None:
         """Refuse chosen values that are not the best of the trials, or not those of the result's score.
@@ -151,5 +167,9 @@ class Selection(ResultPart):
             attribute = "name" if key == "score" else key.replace("-", "_")
             if getattr(score, attribute, value) != value:
                 raise f.contradiction(f"its score has another {key} than the one that was selected")
+        compared = [t for t in self.trials if t.difference is not None]
+        least = min((t.value(self.by) for t in compared), default=0.0)
+        if any(abs(t.value(self.by) - least - (t.difference or 0.0)) > 1e-9 for t in compared):
+            raise f.contradiction("the differences of its trials are not those of their values")
         if not self.is_best:
             raise f.contradiction("the selected values are not the best of those that were tried")

@@ -127,6 +127,12 @@ def by_column(variables: Sequence[Variable]) -> dict[str, list[int]]:
     return found
 
 
+def finest(variables: Sequence[Variable]) -> dict[str, int]:
+    """Return the position of each raw column's variable with the most states."""
+    columns = by_column(variables).items()
+    return {column: max(places, key=lambda i: variables[i].n_states) for column, places in columns}
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Samples over N discrete features and one class variable.

@@ -11,6 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from milpbn.errors import InputError
 
 Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+#: Held-out rows of other classes than the most frequent one below which chance decides between classifiers, and most
+#: repetitions of folds for them.
+FEW_ROWS, MOST_REPEATS = 100, 3
+
+
+def rows_of_others(classes: NDArray[np.integer]) -> int:
+    """Return how many rows, shape (M,), have another class than the most frequent one."""
+    return len(classes) - int(np.unique(classes, return_counts=True)[1].max())
+
+
+def repeats_of(classes: NDArray[np.integer]) -> int:
+    """Return how often folds are repeated: until `FEW_ROWS` rows of other classes were held out."""
+    return min(MOST_REPEATS, -(-FEW_ROWS // max(1, rows_of_others(classes))))
 
 
 def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None = None) -> list[Split]:

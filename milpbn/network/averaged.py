@@ -89,9 +89,10 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
         """What the average's sets are calibrated on, which the first network holds."""
         return self.members[0].conformal
 
-    def _with_tables(self, tables: Tables) -> AveragedClassifier:
+    def with_tables(self, tables: Tables) -> AveragedClassifier:
+        """Return the same model with other probability tables, those of each network."""
         pairs = zip(self.members, tables, strict=True)
-        return AveragedClassifier(tuple(member._with_tables((own,)) for member, own in pairs))
+        return AveragedClassifier(tuple(member.with_tables((own,)) for member, own in pairs))
 
     def _encodings(self, source: Source) -> dict[tuple[Variable, ...], Dataset]:
         """Return samples as codes of the states of each set of variables."""

@@ -46,6 +46,12 @@ def score_of(provenance: Mapping[str, Any]) -> str:
     return score["name"] + (f", gamma = {gamma:.6g}" if isinstance(gamma, float) else "")
 
 
+def rows_by_state(data: Dataset) -> list[list[int]]:
+    """Return how many rows have each state of every variable; the provenance of a classifier holds it."""
+    columns = zip(data.variables, data.codes.T, strict=True)
+    return [np.bincount(codes[codes >= 0], minlength=v.n_states).tolist() for v, codes in columns]
+
+
 class TableClassifier(Queries, JointPredictor):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
@@ -162,8 +168,8 @@ class Classifier(TableClassifier):
     smoothing : float
         The Laplace constant with which the tables were estimated.
     provenance : dict
-        Origin of the classifier: milpbn's version, the data's name and hash, and the caller's additions
-        (score, objective, bound, date, ...); JSON values only.
+        Origin of the classifier: milpbn's version, the data's name, hash and rows by state of every variable, and the
+        caller's additions (score, objective, bound, date, ...); JSON values only.
     smoothing_towards : str
         What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
     has_class : bool
@@ -242,6 +248,7 @@ class Classifier(TableClassifier):
                 "sha256": data.sha256,
                 "samples": data.n_samples,
                 "left_out": dict(data.left_out),
+                "rows_by_state": rows_by_state(data),
                 **({"notes": list(notes)} if notes else {}),
             },
             **form_record(data),
@@ -271,7 +278,8 @@ class Classifier(TableClassifier):
         )
         return self.structure if topological_order(parents) is None else Structure(tuple(names), parents)
 
-    def _with_tables(self, tables: Tables) -> Classifier:
+    def with_tables(self, tables: Tables) -> Classifier:
+        """Return the same model with other probability tables, those of each network."""
         cpts = (
             Cpt(cpt.variable, cpt.parents, table) for cpt, table in zip(self.cpts, tables[0], strict=True)
         )

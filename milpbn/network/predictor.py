@@ -166,10 +166,11 @@ class ProbabilityPredictor(Predictor):
             )
         data = self.encode(source)
         own = self.predict_proba(data)
-        by_folds = [self._with_tables(fold).predict_proba(data) for fold in self.conformal.tables] or [own]
+        by_folds = [self.with_tables(fold).predict_proba(data) for fold in self.conformal.tables] or [own]
         return self.conformal.sets(by_folds, own, self.classes, error, by_class=by_class)
 
-    def _with_tables(self, tables: Tables) -> ProbabilityPredictor:
+    def with_tables(self, tables: Tables) -> ProbabilityPredictor:
+        """Return the same model with other probability tables, those of each network."""
         raise NotImplementedError
 
 

@@ -11,6 +11,7 @@ from milpbn.drawing.chart import Bar, bars, frame
 from milpbn.drawing.scene import SERIES, Box, Path, Scene, stacked
 from milpbn.errors import InputError
 from milpbn.network.discrimination import NAMES, RARE
+from milpbn.network.monitoring import Monitoring
 from milpbn.util.printing import printable
 
 
@@ -163,6 +164,22 @@ def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str 
         chart.scene.add(Path(tuple(places), "feature-edge", width=2.0))
     chart.scene.add(*(Box(x - 3.0, y - 3.0, 6.0, 6.0, "feature-edge", radius=3.0) for x, y in places))
     return chart.scene
+
+
+def draw_shifts(found: Monitoring, most: int = 40) -> Scene:
+    """Draw the largest population stability indices of `milpbn.network.monitoring.monitor`, at most this many."""
+    shown = sorted(found.shifts, key=lambda shift: -shift.psi)[:most]
+    colours = ["class-edge" if shift.alarm else "feature-edge" for shift in shown]
+    return bars(
+        [
+            Bar(printable(shift.name), 0.0, shift.psi, f"{shift.psi:.3f}", colour, (0.0, shift.chance))
+            for shift, colour in zip(shown, colours, strict=True)
+        ],
+        title=f"{printable(found.data)} beside {printable(found.reference or 'the training rows')}",
+        label="population stability index",
+        notes=[("class-edge", "alarm"), ("feature-edge", "no alarm")],
+        lines=["A line ends where one of 100 indices is larger if nothing changed."],
+    )
 
 
 def draw_points(

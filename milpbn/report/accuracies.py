@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -19,18 +19,26 @@ from milpbn.report.template import CHART, figure
 from milpbn.trials.judged import Judged
 
 
+def figures_of(
+    classifier: AnyClassifier | None, train: Dataset | None, test: Dataset | None
+) -> list[tuple[str, Evaluation]]:
+    """Return the figures of the training rows, and of the test rows if there are any; nothing without data."""
+    if classifier is None or train is None:
+        return []
+    rows = [("training", train), *([] if test is None else [("test", test)])]
+    return [(which, evaluate(classifier, data)) for which, data in rows]
+
+
 def accuracies(
     result: Result,
     classifier: AnyClassifier | None,
     train: Dataset | None,
     test: Dataset | None,
+    found: Sequence[tuple[str, Evaluation]],
 ) -> str:
-    """Return what a classifier does on training and test rows: figures, confusions and curves."""
+    """Return what a classifier does on training and test rows: figures (`figures_of`), confusions and curves."""
     if classifier is None or train is None:
         return "<p>Give the data to see accuracies: milpbn report RESULT DATA.</p>"
-    found = [("training", evaluate(classifier, train))]
-    if test is not None:
-        found.append(("test", evaluate(classifier, test)))
     columns = [_figures(figures) for _, figures in found]
     names = dict.fromkeys(name for column in columns for name in column)
     lines = [(name, [column.get(name, "") for column in columns]) for name in names]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, folded, note, words
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.classifier import Classifier
+from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.parameters.record import recorded_checks
 from milpbn.plotting import (
@@ -24,7 +25,8 @@ from milpbn.plotting import (
     draw_table,
     draw_trace,
 )
-from milpbn.report.accuracies import accuracies
+from milpbn.report.accuracies import accuracies, figures_of
+from milpbn.report.card import checklist, checklist_table, model_card
 from milpbn.report.claims import headline, meaning_of_gap
 from milpbn.report.command import repeat_commands
 from milpbn.report.template import CHART, figure, page
@@ -53,6 +55,7 @@ def report_page(
     losses: Losses | None = None,
     version: str | None = None,
     request: DataRequest | None = None,
+    rows: Mapping[str, int] | None = None,
 ) -> str:
     """Return a result as one web page, which has all its pictures and styles inside and no script.
 
@@ -70,9 +73,37 @@ def report_page(
         Version of milpbn that found the result, if it is known.
     request : DataRequest, optional
         How to read the training data; by default as the result says.
+    rows : mapping of str to int, optional
+        Positions of the test rows (else of the training rows) that are explained, by what they are called; by default
+        those with the lowest margins.
     """
+    return report(result, classifier, train, test, losses, version, request, rows)[0]
+
+
+def report(
+    result: Result,
+    classifier: AnyClassifier | None,
+    train: Dataset | None,
+    test: Dataset | None,
+    losses: Losses | None,
+    version: str | None,
+    request: DataRequest | None,
+    rows: Mapping[str, int] | None,
+) -> tuple[str, dict[str, Any]]:
+    """Return the page of `report_page`, and the model card beside it as JSON values."""
     has_class = result.data.classes > 0
     classifier = classifier if has_class else None
+    figures = figures_of(classifier, train, test)
+    read = request or result.request
+    items = checklist(
+        result,
+        classifier=classifier,
+        train=train if has_class else None,
+        figures=figures,
+        commands=repeat_commands(result, request),
+        version=version,
+        read={} if read is None else read.options,
+    )
     sections = {
         "problem": ("The problem", _problem(result)),
         "answer": ("The answer", _answer(result)),
@@ -81,10 +112,11 @@ def report_page(
             "".join(map(note, meaning_of_gap(result))),
         ),
         "network": ("The network", _network(result, losses)),
-        "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
-        "accuracy": ("Accuracy", accuracies(result, classifier, train, test)),
+        "explanations": ("What the network has learnt", _explanations(classifier, train, test, rows)),
+        "accuracy": ("Accuracy", accuracies(result, classifier, train, test, figures)),
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
+        "checklist": ("Checklist for a publication", checklist_table(items)),
     }
     if not has_class:
         del sections["explanations"], sections["accuracy"]
@@ -98,7 +130,8 @@ def report_page(
         f'<section id="{key}"><h2>{words(name)}</h2>{content}</section>'
         for key, (name, content) in sections.items()
     ]
-    return page(f"milpbn report: {result.data.name}", "\n".join(body))
+    text = page(f"milpbn report: {result.data.name}", "\n".join(body))
+    return text, model_card(result, items, classifier, figures)
 
 
 def _problem(result: Result) -> str:
@@ -172,7 +205,12 @@ def _network(result: Result, losses: Losses | None) -> str:
     return figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
 
 
-def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test: Dataset | None) -> str:
+def _explanations(
+    classifier: AnyClassifier | None,
+    train: Dataset | None,
+    test: Dataset | None,
+    rows: Mapping[str, int] | None,
+) -> str:
     if classifier is None:
         return "<p>Give the data or a classifier to see what the network has learnt.</p>"
     parts = []
@@ -211,18 +249,28 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
         parts.append(f"<h3>Margins of the {which} rows</h3>{figure(draw_margins(margins, width=CHART))}")
         lowest = margins.samples[np.argsort(margins.log_margins, kind="stable")[:ROWS]]
-        drawn = []
-        for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
-            if all(np.isfinite(each.log_odds) for each in explanation.contributions):
-                one = replace(explanation, sample=int(row))
-                said = ""
-                if isinstance(classifier, Classifier) and classifier.no_intervals is None:
-                    said = classifier.interval_in_words(data.take([row]), one.label)
-                drawn.append(figure(draw_prediction(one, width=CHART), said))
-        if drawn:
-            rows = counted(len(drawn), f"{which} row")
-            parts.append(folded(f"The lowest margins, explained: {rows}", "".join(drawn)))
+        if rows is None:
+            drawn = _predictions(classifier, data, [("", int(row)) for row in lowest])
+            said = f"The lowest margins, explained: {counted(len(drawn), f'{which} row')}"
+            parts += [folded(said, "".join(drawn))] if drawn else []
+    if rows and data is not None:
+        drawn = _predictions(classifier, data, list(rows.items()))
+        parts.append(folded(f"Predictions, explained: {', '.join(rows)}", "".join(drawn), opened=True))
     return "".join(parts)
+
+
+def _predictions(classifier: TableClassifier, data: Dataset, rows: Sequence[tuple[str, int]]) -> list[str]:
+    """Return pictures of predictions, each below the name of its row; none of those with infinite terms."""
+    drawn = []
+    for (name, row), explanation in zip(
+        rows, classifier.explain_local(data.take([row for _, row in rows])), strict=True
+    ):
+        if all(np.isfinite(each.log_odds) for each in explanation.contributions):
+            said, head = "", f"<h4>{words(name)}</h4>" if name else ""
+            if isinstance(classifier, Classifier) and classifier.no_intervals is None:
+                said = classifier.interval_in_words(data.take([row]), explanation.label)
+            drawn.append(head + figure(draw_prediction(replace(explanation, sample=row), width=CHART), said))
+    return drawn
 
 
 def _trace(result: Result) -> str:

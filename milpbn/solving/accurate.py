@@ -28,6 +28,7 @@ from milpbn.network.additive.learning import (
     training_rows,
 )
 from milpbn.network.additive.tables import interactions_of
+from milpbn.network.classifier import rows_by_state
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
 from milpbn.network.monotone.wishes import Monotone
@@ -173,7 +174,7 @@ class _Recipe:
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")
-            result = self._with_tables(found, preferred, chosen, coarse, fine, before)
+            result = self.with_tables(found, preferred, chosen, coarse, fine, before)
         return saved(result, self.options, failures)
 
     def _choose(self) -> Chosen | str:
@@ -271,7 +272,7 @@ class _Recipe:
             alternatives=None,
         )
 
-    def _with_tables(
+    def with_tables(
         self,
         found: Result,
         preferred: tuple[list[Block], Structure] | None,
@@ -307,7 +308,11 @@ class _Recipe:
         classifier = fit_classifier(coarse, result, self.options)
         assert classifier is not None
         if not isinstance(made, str):
-            classifier = replace(classifier, variables=fine.variables, structure=made[0], cpts=made[1])
+            about = {**classifier.provenance["data"], "rows_by_state": rows_by_state(fine)}
+            provenance = {**classifier.provenance, "data": about}
+            classifier = replace(
+                classifier, variables=fine.variables, structure=made[0], cpts=made[1], provenance=provenance
+            )
             record = checked(classifier, wishes, replace(record, monotone=made[2])) if wishes else record
         elif wishes:
             classifier, record = made_monotone(classifier, wishes, record)

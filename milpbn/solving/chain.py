@@ -78,10 +78,10 @@ class Chains:
         splits: Sequence[Split],
         engines: Sequence[tuple[Engine, str]],
         *,
-        ranks: bool,
+        by: str,
     ) -> None:
         self._question, self._options = question, options
-        self._settings, self._splits, self._engines, self._ranks = settings, splits, engines, ranks
+        self._settings, self._splits, self._engines, self._by = settings, splits, engines, by
         self._screen = question.scope if isinstance(question.scope, Screen) else None
         #: The rows of the last chain, and what they depend on.
         self._rows: tuple[object, tuple[Dataset, Dataset]] | None = None
@@ -110,7 +110,7 @@ class Chains:
             result, stopped = self._search(k, reduced, train, start, seconds())
             starved = start is not None and result.limit is Limit.TIME and result.structure == start
             start = result.structure
-            tally = Tally(self._settings[k], ranks=self._ranks)
+            tally = Tally(self._settings[k], by=self._by)
             with suppress(Stopped):  # the parameters that were tried in time are compared
                 tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
             yield k, tally

@@ -113,7 +113,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
             "the options that a selection has chosen instead of the selection."
         )
     asked = choosing.question
-    splits, protocol = splits_of(asked.data, options.random_state)
+    splits, protocol = splits_of(asked.data, options.random_state, for_rare=grid.halving)
     settings = applicable(grid, asked.score, asked.data, splits)
     if grid.by == "cost" and options.costs is None:
         raise InputError(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.claims.result import Result
 from milpbn.claims.selection import Trial
@@ -40,6 +41,9 @@ class Sums:
         Sum of the weighted costs of the decisions; None without costs.
     ranked : dict of str to list of float
         ROC-AUC and average precision of each split that has them.
+    rows : list of float32 arrays
+        Of each split, what its held-out rows add to what is compared: a loss, an error or a cost, or to a ranking the
+        row's error (`milpbn.network.discrimination.ClassRanking`).
     """
 
     correct: float = 0.0
@@ -48,29 +52,39 @@ class Sums:
     right: int = 0
     cost: float | None = None
     ranked: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in LEADING})
+    rows: list[NDArray[np.float32]] = field(default_factory=list)
 
-    def add(self, classifier: Classifier | None, held_out: Dataset, *, ranks: bool = False) -> None:
+    def add(self, classifier: Classifier | None, held_out: Dataset, by: str = "accuracy") -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong.
 
-        ROC-AUC and average precision are computed if wanted (`ranks`): for many classes they take longer than the rest.
+        ROC-AUC and average precision are computed if settings are compared `by` one of them: for many classes they take
+        longer than the rest.
         """
         self.splits += 1
         if classifier is None:
+            self.rows.append(np.full(held_out.n_samples, LARGEST_LOSS, np.float32))
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
             self.cost = math.inf
             return
+        decision, key = classifier.decision, by.replace("-", "_")
         logs = classifier.predict_log_joint(held_out)
         judged = Judged.of_logs(logs, held_out, classifier.chosen(logs))
         self.correct += float(judged.weights[judged.correct].sum())
         self.right += int(np.count_nonzero(judged.correct))
         self.loss += float(judged.weights @ judged.values["log_loss"])
-        found = judged.rankings(rarest(held_out) if held_out.n_classes == 2 else None) if ranks else []
-        for key, values in self.ranked.items():
-            own = [each[key].value for each in found if each]
-            values += [float(np.mean(own))] if own else []
-        if (decision := classifier.decision) is not None and judged.probabilities is not None:
+        rows = judged.values["log_loss"] if by == "log-loss" else 1.0 - judged.values["test"]
+        if key in LEADING:
+            found = judged.rankings(rarest(held_out) if held_out.n_classes == 2 else None)
+            whole = [each for each in found if each]
+            for name, values in self.ranked.items():
+                values += [float(np.mean([each[name].value for each in whole]))] if whole else []
+            rows = np.mean([each[key].errors for each in whole] or [np.zeros(held_out.n_samples)], axis=0)
+        if decision is not None:
+            assert judged.probabilities is not None
             costs = decision.of_rows(held_out.y, decision.answer(judged.probabilities))
             self.cost = (self.cost or 0.0) + float(judged.weights @ costs)
+            rows = costs if by == "cost" else rows
+        self.rows.append(rows.astype(np.float32))
 
     def join(self, others: Sums) -> None:
         """Add the results of other splits."""
@@ -80,8 +94,27 @@ class Sums:
         self.right += others.right
         if others.cost is not None:
             self.cost = (self.cost or 0.0) + others.cost
+        self.rows += others.rows
         for key, values in others.ranked.items():
             self.ranked[key] += values
+
+    def standard_error(
+        self, other: Sums, by: str, positions: Sequence[NDArray[np.int64]], weights: NDArray[np.float64]
+    ) -> float:
+        """Return the standard error of the difference to another setting on the same splits, paired over rows.
+
+        A row that several splits hold out counts with its mean. `positions` are those of each split's rows, among all
+        rows with these weights.
+        """
+        sums, parts = np.zeros(len(weights)), np.zeros(len(weights))
+        ranked = by.replace("-", "_") in LEADING
+        for own, beside, rows in zip(self.rows, other.rows, positions, strict=False):
+            sums[rows] += (own - beside) * (1.0 if ranked else weights[rows])
+            parts[rows] += weights[rows]
+        if ranked:
+            return float(np.linalg.norm(sums)) / max(1, len(self.ranked[by.replace("-", "_")]))
+        mean = float(sums.sum() / parts.sum())
+        return float(np.linalg.norm(sums - mean * parts) / parts.sum())
 
 
 @dataclass
@@ -91,7 +124,9 @@ class Tally:
     Results are kept by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ. In so
     many splits the structure was `proved` optimal, has no arcs (`arcless`), or the search ended at its start for lack
-    of time (`starved`). The last split gave the `incumbent`. ROC-AUC and average precision are computed if it `ranks`.
+    of time (`starved`). The last split gave the `incumbent`. Settings are compared `by` one of the criteria; `behind`
+    has the difference to the best one, and its standard error, once they were compared. The `numbers` are those of the
+    splits, of a setting whose trials were merged.
     """
 
     setting: Setting
@@ -104,7 +139,9 @@ class Tally:
     arcless: int = 0
     splits: int = 0
     incumbent: Structure | None = None
-    ranks: bool = False
+    by: str = "accuracy"
+    behind: tuple[float, float] | None = None
+    numbers: tuple[int, ...] = ()
 
     @property
     def best(self) -> tuple[str, Sums]:
@@ -136,6 +173,8 @@ class Tally:
             self.arcless,
             **{key: float(np.mean(values)) if values else None for key, values in sums.ranked.items()},
             cost=None if sums.cost is None or math.isinf(sums.cost) else sums.cost / self.total,
+            difference=None if self.behind is None else self.behind[0],
+            standard_error=None if self.behind is None else self.behind[1],
         )
 
     def applied(self, source: Table | Dataset, options: Options) -> tuple[Score, Table | Dataset, Options]:
@@ -168,15 +207,15 @@ class Tally:
         self.splits += 1
         self.incumbent = result.structure
         network = result.classifier if isinstance(result.classifier, Classifier) else None
-        self.by_parameters["ml"].add(network, held_out, ranks=self.ranks)
+        self.by_parameters["ml"].add(network, held_out, self.by)
         for method, classifier in fitted:
             if method.name != "ml":
-                self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out, ranks=self.ranks)
+                self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out, self.by)
 
 
 def merged(tallies: Sequence[Tally]) -> Tally:
     """Return the results of one setting on several splits together, in their order."""
-    whole = Tally(tallies[0].setting)
+    whole = Tally(tallies[0].setting, by=tallies[0].by)
     for tally in tallies:
         whole.total += tally.total
         whole.rows += tally.rows

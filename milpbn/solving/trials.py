@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from milpbn.claims.result import Result
 from milpbn.data.folds import Split
 from milpbn.errors import NoIncumbentError
-from milpbn.network.discrimination import LEADING
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
 from milpbn.solving.chain import Chain, Chains
@@ -32,8 +34,8 @@ from milpbn.util.progress_line import LINE
 
 #: Seconds for each trial without a time limit.
 TRIAL_SECONDS = 60.0
-#: Halving keeps at least so many settings.
-FEWEST = 8
+#: Halving keeps at least so many settings, and those that are behind by at most so many standard errors.
+FEWEST, CLEARLY = 8, 2.0
 
 
 @dataclass(frozen=True)
@@ -66,27 +68,37 @@ class Choosing:
         return maximise(replace(self.question, data=rows, score=score), own, started=started)
 
 
-def trials_left(alive: int, splits: int, halving: bool) -> int:
-    """Return the number of trials of the remaining splits, at most."""
-    count = 0
-    for _ in range(splits):
-        count += alive
-        alive = _kept(alive) if halving else alive
-    return count
+def compare(
+    tallies: Iterable[Tally], by: str, positions: Sequence[NDArray[np.int64]], weights: NDArray[np.float64]
+) -> None:
+    """Tell settings that were tried on the same splits as the best how far they are behind, and the standard error.
 
-
-def _kept(alive: int) -> int:
-    """Return how many of so many settings the next split compares, at most."""
-    return min(alive, max(FEWEST, (alive + 1) // 2))
+    `positions` are those of the held-out rows of each split, among all rows with these weights.
+    """
+    found = list(tallies)
+    for tally in found:
+        tally.behind = None
+    best = min(found, key=lambda tally: tally.trial.rank(by))
+    least, held_out = best.trial.value(by), [positions[number] for number in best.numbers]
+    for tally in found:
+        difference = tally.trial.value(by) - least
+        if tally.numbers == best.numbers and math.isfinite(difference):
+            error = tally.best[1].standard_error(best.best[1], by, held_out, weights)
+            tally.behind = max(0.0, difference), error
 
 
 def survivors(tallies: Mapping[int, Tally], by: str, left: float) -> list[int]:
-    """Return the settings that the next split compares: the better half, without those that cannot win any more.
+    """Return the settings that the next split compares: the better half, and others that are not clearly behind.
 
-    `left` is the weight of the held-out rows of all remaining splits.
+    By accuracy, those are left out that cannot win any more. `left` is the weight of the held-out rows of all remaining
+    splits.
     """
     order = sorted(tallies, key=lambda k: tallies[k].trial.rank(by))
-    kept = set(order[: _kept(len(tallies))])
+    kept = set(order[: max(FEWEST, (len(order) + 1) // 2)])
+    for k in order:
+        difference, error = tallies[k].behind or (math.inf, 0.0)
+        if difference <= CLEARLY * error:
+            kept.add(k)
     if by == "accuracy":
         correct = {k: tally.best[1].correct for k, tally in tallies.items()}
         kept = {k for k in kept if correct[k] + left >= max(correct.values())}
@@ -168,12 +180,19 @@ class Trials:
 
     def ranked(self) -> list[Tally]:
         """Return what the trials found so far, the best setting first."""
+        self._compare(self.tallies)
         return sorted(self.tallies.values(), key=lambda tally: tally.trial.rank(self._choosing.grid.by))
 
+    def _compare(self, members: Iterable[int]) -> None:
+        """Compare settings with the best of them, but for the choice of the paper, where equal values alone tie."""
+        if self._choosing.grid.halving:
+            positions = [held_out for _, held_out in self._splits]
+            weights = self._choosing.question.data.weights
+            compare([self.tallies[k] for k in members], self._choosing.grid.by, positions, weights)
+
     def _chains(self, options: Options) -> Chains:
-        ranks = self._choosing.grid.by.replace("-", "_") in LEADING
-        asked = self._choosing.question
-        return Chains(asked, options, self._settings, self._splits, self._engines, ranks=ranks)
+        asked, by = self._choosing.question, self._choosing.grid.by
+        return Chains(asked, options, self._settings, self._splits, self._engines, by=by)
 
     def _stages(self) -> Iterator[list[Chain]]:
         """Yield lists of trials that may run at the same time. Later lists may depend on results of earlier ones."""
@@ -182,7 +201,7 @@ class Trials:
         for number, tier in enumerate(self._tiers):
             alive, others = list(tier), sum(map(len, self._tiers[number + 1 :]))
             for first in range(0, n_splits, together):
-                self._waiting = trials_left(len(alive), n_splits - first, grid.halving) + others * n_splits
+                self._waiting = len(alive) * (n_splits - first) + others * n_splits
                 chains = [
                     chain
                     for split in range(first, first + together)
@@ -193,6 +212,7 @@ class Trials:
                 if grid.halving and later:
                     weights = self._choosing.question.data.weights
                     left = float(sum(weights[held_out].sum() for _, held_out in later))
+                    self._compare(alive)
                     alive = survivors({k: self.tallies[k] for k in alive}, grid.by, left)
 
     def _of_split(self, split: int, alive: Sequence[int]) -> Iterator[Chain]:
@@ -243,7 +263,8 @@ class Trials:
         """Keep what a trial found, and show it. Sums and order are the same whichever trial ends first."""
         own = self._found.setdefault(k, {})
         own[split] = tally
-        self.tallies[k] = merged([own[number] for number in sorted(own)])
+        numbers = tuple(sorted(own))
+        self.tallies[k] = replace(merged([own[number] for number in numbers]), numbers=numbers)
         self.tallies = {i: self.tallies[i] for tier in self._tiers for i in tier if i in self.tallies}
         if wants_progress(self._choosing.options.verbose):
             self._report(self.tallies[k])

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data import Dataset, Table, stratified_folds, validation_split
+from milpbn.data import Dataset, Table, validation_split
 from milpbn.data.dataset import require_class
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.folds import Split
+from milpbn.data.folds import FEW_ROWS, Split, repeated_folds, repeats_of, rows_of_others
 from milpbn.errors import InputError
 
 #: Above this many training rows, one validation set decides, of this share of the rows; else cross-validation with this
@@ -19,14 +19,19 @@ from milpbn.errors import InputError
 LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
 
 
-def validation_splits(classes: NDArray[np.integer], random_state: int) -> list[Split]:
+def validation_splits(
+    classes: NDArray[np.integer], random_state: int, *, for_rare: bool = False
+) -> list[Split]:
     """Return (training, validation) rows as in P12, section 6: one split if there are many rows, else folds.
 
-    The class codes are those of the training rows, shape (M,).
+    The class codes are those of the training rows, shape (M,). With `for_rare`, the split needs `FEW_ROWS` rows of
+    other classes than the most frequent one, too, and folds are repeated until so many were held out.
     """
-    if len(classes) > LARGE:
+    large = len(classes) > LARGE
+    if large and not (for_rare and VALIDATION_SHARE * rows_of_others(classes) < FEW_ROWS):
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
-    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+    repeats = repeats_of(classes) if for_rare else 1
+    return repeated_folds(classes, min(FOLDS, len(classes)), repeats, random_state)
 
 
 def validation_datasets(source: Table | Dataset, random_state: int) -> list[tuple[Dataset, Dataset]]:
@@ -37,8 +42,12 @@ def validation_datasets(source: Table | Dataset, random_state: int) -> list[tupl
     return [datasets_of(source, split) for split in splits_of(source, random_state)[0]]
 
 
-def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], str]:
+def splits_of(
+    source: Table | Dataset, random_state: int, *, for_rare: bool = False
+) -> tuple[list[Split], str]:
     """Return (training, validation) positions within the source, and how they were drawn, in words.
+
+    See `validation_splits`.
 
     Raises
     ------
@@ -51,7 +60,7 @@ def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], 
         classes = source.dataset(rows).y
     else:
         rows, classes = np.arange(source.n_samples), source.y
-    parts = validation_splits(classes, random_state)
+    parts = validation_splits(classes, random_state, for_rare=for_rare)
     # The classes of a table are learnt anew on the training rows of each split.
     if isinstance(source, Table) and any(len(np.unique(classes[train])) < 2 for train, _ in parts):
         raise InputError(
@@ -61,7 +70,9 @@ def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], 
     if len(parts) == 1:
         protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
     else:
-        protocol = f"{len(parts)}-fold cross-validation"
+        folds = min(FOLDS, len(classes))
+        times = f", {len(parts) // folds} times" if len(parts) > folds else ""
+        protocol = f"{folds}-fold cross-validation{times}"
     return [(rows[a], rows[b]) for a, b in parts], protocol
 
 

@@ -33,17 +33,18 @@ KINDS = {
     "--threads --workers --dask --seed "
     "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
     "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs "
-    "--cost --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal",
+    "--cost --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal --psi "
+    "monitor--loss --alpha --rows",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
     "--also decide--conformal compare--against paper action dataname --separator --decimal --thousands --encoding",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
-    "--plot --library --costs score--bound learn--bound result solution classifier output structure",
+    "--plot --library --costs --card score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir reproduce--output",
-    "tables": "data source file --data",
+    "tables": "data source file --data --reference --test",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
     "--fix --allow --arc-weight --ancestor --no-ancestor --independence --keep --na-values --of --evidence --variable "
-    "--monotone",
+    "--monotone --id",
     "classes": "--label --against --positive",
     "instances": "name",
     "kinds of pictures": "what",

@@ -59,6 +59,10 @@ def test_provenance_records_version_and_data_and_takes_more(data, make_structure
         "sha256": data.sha256,
         "samples": 80,
         "left_out": {},
+        "rows_by_state": [
+            [int((codes == k).sum()) for k in range(v.n_states)]
+            for v, codes in zip(data.variables, data.codes.T, strict=True)
+        ],
     }
     more = Classifier.fit(data, structure, provenance={"objective": 1.5, "milpbn": "other"})
     assert more.provenance["objective"] == 1.5

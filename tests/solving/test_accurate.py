@@ -55,6 +55,8 @@ def test_it_finds_curves_and_interactions_and_says_what_it_claims(tmp_path: Path
     out = tmp_path / "r.json"
     result = run(train, output=out)
     classifier, record = result.classifier, result.parameters
+    counts = classifier.provenance["data"]["rows_by_state"]  # of the fine variables, too
+    assert [len(own) for own in counts] == [v.n_states for v in classifier.variables]
     assert record is not None
     assert record.additive is not None
     assert record.describe()[-1] == FINER_TABLES

@@ -12,7 +12,7 @@ from running import random_data
 import milpbn
 from milpbn.claims.result import NotSavedError
 from milpbn.data import stratified_folds
-from milpbn.data.dataset import MISSING
+from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import DataWarning, InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
@@ -257,12 +257,13 @@ def test_parameters_are_chosen_by_held_out_rows_of_structures_that_have_not_seen
     chosen = ParameterMethod.parse(result.selection.options["parameters"])
     assert chosen.given
     loss = 0.0
-    for train, held_out in validation_datasets(data, 0):
+    splits, _ = splits_of(data, 0, for_rare=True)
+    for train, held_out in (datasets_of(data, split) for split in splits):
         trial = milpbn.solve(train, milpbn.Score(name="cll"), threads=1, verbose=False).classifier
         fitted = dict(fitted_path(trial, train, "hybrid"))
         posterior = log_posterior(fitted[chosen].predict_log_joint(held_out))
         loss -= float(posterior[np.arange(held_out.n_samples), held_out.y].sum())
-    assert result.selection.chosen.log_loss == pytest.approx(loss / 80, rel=1e-6)
+    assert result.selection.chosen.log_loss == pytest.approx(5 * loss / (80 * len(splits)), rel=1e-6)
     assert result.parameters.folds is None
     assert (result.parameters.kappa, result.parameters.strength) == (
         (chosen.kappa, chosen.strength) if chosen.name != "ml" else (None, None)
@@ -384,3 +385,43 @@ def test_an_estimator_leaves_the_choice_to_a_recipe() -> None:
     assert model.predict(X).shape == (len(data),)
     with pytest.raises(InputError, match="leaves the choice to validation"):
         MaxMarginBNClassifier(missing="select").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("rare", "rows", "protocol", "folds"),
+    [
+        (600, 3000, "validation set of 20 %", 1),
+        (120, 3000, "5-fold cross-validation", 5),
+        (60, 3000, "5-fold cross-validation, 2 times", 10),
+        (10, 3000, "5-fold cross-validation, 3 times", 15),
+        (200, 400, "5-fold cross-validation", 5),
+    ],
+)
+def test_few_rows_of_a_class_are_held_out_more_often(rare, rows, protocol, folds) -> None:
+    """The paper has one validation set above 1,000 rows, whatever their classes."""
+    codes = np.zeros((rows, 2), np.int32)
+    codes[:rare, 1] = 1
+    variables = tuple(Variable(name, ("0", "1")) for name in ("x", "y"))
+    data = Dataset("rare", variables, codes, np.ones(rows))
+    splits, words = splits_of(data, 0, for_rare=True)
+    assert (words, len(splits)) == (protocol, folds)
+    held = sum(np.count_nonzero(data.y[rows] == 1) for _, rows in splits)
+    assert held >= min(100, 3 * rare)
+    assert len(splits_of(data, 0)[0]) == (1 if rows > 1000 else 5)
+
+
+def test_accuracy_is_that_of_the_decisions() -> None:
+    """With costs, the class of least cost is decided, which is the rarer one much more often."""
+    data = random_data(5, n_samples=200, n_classes=2)
+    costs = {"missed": 50, "false_alarm": 1, "positive": data.variables[-1].states[1]}
+    grid = Grid.parse("score=cll max-parents=1", "accuracy")
+    options = Options(costs=costs, **QUICK)
+    trial = choose(Question.of(data, milpbn.Score(), None), options, grid).chosen
+    right = 0
+    for train, held_out in (datasets_of(data, split) for split in splits_of(data, 0, for_rare=True)[0]):
+        fitted = milpbn.solve(
+            train, milpbn.Score(name="cll", max_parents=1), threads=1, verbose=False
+        ).classifier
+        right += int((fitted.deciding(costs).predict_codes(held_out) == held_out.y).sum())
+    assert trial.accuracy == pytest.approx(right / (200 * trial.splits / 5))
+    assert trial.cost is not None

@@ -15,7 +15,7 @@ from running import random_data
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.claims.selection import Trial
+from milpbn.claims.selection import TIE, Trial
 from milpbn.cli.app import app
 from milpbn.data import read_table
 from milpbn.errors import InputError, NoIncumbentError
@@ -30,7 +30,7 @@ from milpbn.solving.progress import closing_block
 from milpbn.solving.question import Question
 from milpbn.solving.selection import choose, maximise_selected
 from milpbn.solving.tally import Sums, Tally
-from milpbn.solving.trials import FEWEST, survivors, trials_left
+from milpbn.solving.trials import compare, survivors
 from milpbn.trials.parts import validation_splits
 
 QUIET = Options(threads=1, verbose=False)
@@ -46,8 +46,40 @@ def test_the_better_half_of_the_settings_is_kept() -> None:
     assert survivors(found, "accuracy", 1000.0) == list(range(12, 24))
     assert survivors(found, "log-loss", 1000.0) == list(range(12, 24))
     assert survivors({k: found[k] for k in range(16, 24)}, "accuracy", 1000.0) == list(range(16, 24))
-    assert trials_left(24, 3, halving=True) == 24 + 12 + FEWEST
-    assert trials_left(24, 3, halving=False) == 72
+    for k in range(24):
+        found[k].behind = float(23 - k), 9.0
+    kept = survivors(found, "log-loss", 1000.0)
+    assert kept == list(range(5, 24))  # the others are behind by more than two standard errors
+
+
+def test_differences_have_the_standard_error_of_paired_rows() -> None:
+    """Two folds, twice: a row counts once, with the mean of its differences."""
+    rng = np.random.default_rng(0)
+    settings = Grid((0.6, 0.7), (2,)).settings(Score())
+    order = [rng.permutation(40) for _ in range(2)]
+    positions = [np.sort(half) for rows in order for half in (rows[:20], rows[20:])]
+    losses = rng.random((2, 4, 20))
+    found = [
+        Tally(
+            setting,
+            {"ml": Sums(0.0, float(own.sum()), 4, rows=[*own.astype(np.float32)])},
+            total=80.0,
+            splits=4,
+            numbers=(0, 1, 2, 3),
+        )
+        for setting, own in zip(settings, losses, strict=True)
+    ]
+    compare(found, "log-loss", positions, np.ones(40))
+    means = np.zeros((2, 40))
+    for split, rows in enumerate(positions):
+        means[:, rows] += losses[:, split] / 2
+    difference = means[1] - means[0]
+    best = 0 if difference.mean() > 0 else 1
+    assert found[best].behind == (0.0, 0.0)
+    behind, error = found[1 - best].behind
+    assert behind == pytest.approx(abs(difference.mean()), rel=1e-5)
+    assert error == pytest.approx(difference.std() / np.sqrt(40), rel=1e-5)
+    assert found[1 - best].trial.standard_error == error
 
 
 def test_settings_that_cannot_win_are_stopped() -> None:
@@ -80,15 +112,19 @@ def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
     result = maximise_selected(Question(data, Score()), replace(QUIET, output=str(tmp_path / "r.json")), grid)
     chosen = result.selection
     assert chosen.by == by
-    assert {t.splits for t in chosen.trials} > {5}  # some were stopped
-    whole = [t for t in chosen.trials if t.splits == 5]
-    assert min(t.value(by) for t in whole) == chosen.chosen.value(by)
+    assert {t.splits for t in chosen.trials} > {15}  # some were stopped
+    whole = [t for t in chosen.trials if t.splits == 15]
+    assert chosen.chosen.difference <= TIE * chosen.chosen.standard_error
+    for t in whole:
+        assert t.difference == pytest.approx(t.value(by) - min(other.value(by) for other in whole))
+        if t.ties:
+            assert (t.arcless > 0, t.max_parents) >= (chosen.chosen.arcless > 0, chosen.max_parents)
     assert result.score.name == chosen.options["score"]
     assert result.score.smoothing == chosen.options["smoothing"]
     again = Result.load(tmp_path / "r.json")
     assert again.selection == chosen
     text = closing_block(again)
-    assert f"by {by} among {len(chosen.trials)} settings, 5-fold cross-validation" in text
+    assert f"by {by} among {len(chosen.trials)} settings, 5-fold cross-validation, 3 times" in text
     assert f"smoothing = {chosen.options['smoothing']}" in text
     document = json.loads((tmp_path / "r.json").read_text())
     document["selection"]["options"]["smoothing"] = 0.77
@@ -230,11 +266,13 @@ def test_select_takes_a_grid_on_the_command_line(tmp_path: Path) -> None:
 
 def test_settings_with_few_parents_can_come_first_on_all_splits() -> None:
     data = random_data(14, n_samples=60)
-    grid = replace(Grid.parse("score=cll max-parents=3,1,2"), smallest_first=True)
+    grid = replace(Grid.parse("score=cll max-parents=3,1,2", "log-loss"), smallest_first=True)
     trials = choose(Question(data, Score()), QUIET, grid).trials
     assert [t.max_parents for t in trials] == [1, 2, 3]
-    assert {t.splits for t in trials} == {5}
-    plain = choose(Question(data, Score()), QUIET, Grid.parse("score=cll max-parents=1,2,3")).trials
+    assert len({t.splits for t in trials}) == 1
+    plain = choose(
+        Question(data, Score()), QUIET, Grid.parse("score=cll max-parents=1,2,3", "log-loss")
+    ).trials
     assert plain == trials
 
 

@@ -346,7 +346,7 @@ def on_pairs(
     logits : float64 array, shape (M, Q)
         Logits of the point in the whole model.
     """
-    samples = inside.any(axis=1)
+    samples = np.asarray(inside.any(axis=1))
     few = on_samples(model, samples)
     some = logits[samples]
     entries = np.flatnonzero(chosen & (model.column >= 0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.folds import repeated_folds, validation_split
+from milpbn.data.folds import repeated_folds, repeats_of, validation_split
 from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
 from milpbn.network.additive.choice import (
@@ -91,7 +91,7 @@ def choose_model(
         kept = validation_split(classes, MOST_ROWS / len(index), random_state)[1]
         index, classes, weights = index[kept], classes[kept], weights[kept]
     n_folds, repeats = next((k, r) for most, k, r in PLANS if len(index) <= most)
-    n_folds = min(n_folds, len(index))
+    n_folds, repeats = min(n_folds, len(index)), max(repeats, repeats_of(classes))
     splits = repeated_folds(classes, n_folds, repeats, random_state)
     if any(len(np.unique(classes[train])) < 2 for train, _ in splits):
         return "Too few rows have another class than most for the folds that choose the tables"

@@ -1,0 +1,135 @@
+"""``milpbn monitor``: whether new rows look like those from which a classifier was learnt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from milpbn.cli.decision_options import DecisionOptions, decision_options
+from milpbn.cli.evaluate import JSON, accuracy_line, table_lines
+from milpbn.cli.report import say
+from milpbn.cli.search_options import NO_NOTES
+from milpbn.cli.sections import given, option, options, verb
+from milpbn.cli.steps import json_line, say_notes, write_json, write_text
+from milpbn.cli.table_options import RowOptions, row_options
+from milpbn.cli.types import DATA, FILE, NUMBER, OUTPUT
+
+if TYPE_CHECKING:
+    from milpbn.network.monitoring import Monitoring
+
+#: The exit code of an alarm; errors have others.
+ALARM = 1
+
+
+@verb(short_help="Watch whether new rows look like the training rows.")
+@click.argument("classifier", type=FILE)
+@click.argument("data", type=DATA)
+@options(
+    option(
+        "--reference",
+        DATA,
+        "Rows to compare with, such as the training rows; default: what CLASSIFIER says of them.",
+    ),
+    option("--psi", NUMBER, "Alarm if a population stability index is above it; default 0.1."),
+    option(
+        "--loss", NUMBER, "Alarm if a loss is above the expected one by more than this share; default 0.25."
+    ),
+    option("--alpha", NUMBER, "Largest probability of a false alarm in one run; default 0.01."),
+    section="Alarms",
+)
+@row_options
+@decision_options("The class that is missed; default the rarer of two.")
+@options(
+    JSON,
+    option("--output", OUTPUT, "Write the figures as JSON, too."),
+    option("--plot picture", OUTPUT, "Draw the shifts: .png, .svg or .pdf."),
+    NO_NOTES,
+)
+def monitor(
+    classifier: str,
+    data: str,
+    reference: str | None,
+    psi: float | None,
+    loss: float | None,
+    alpha: float | None,
+    chosen: RowOptions,
+    decision: DecisionOptions,
+    as_json: bool,
+    output: str | None,
+    picture: str | None,
+    quiet: bool,
+) -> int:
+    """Compare the rows of DATA with those from which CLASSIFIER was learnt.
+
+    For each column, the population stability index (PSI) says how far the shares of its states moved, beside the value
+    that is expected if nothing changed. So do the class (where DATA has labels), the predicted class, and the
+    log-likelihood of the rows under the network, which falls where columns no longer go together as they did. Missing
+    and unseen values are counted. With labels, log-loss and cost stand beside what the classifier's probabilities
+    expect.
+
+    Without --reference, columns and the class are compared with the numbers of training rows by state that CLASSIFIER
+    holds; every row then counts once, and missing values raise no alarm. With the training rows as the reference,
+    log-likelihoods and losses are judged by tables of folds that hold these rows out.
+
+    The exit code is 0 without an alarm, 1 with one, and 2 if options or data are unusable. An alarm needs a change
+    above --psi or --loss that chance does not explain: the p-value is at most --alpha divided by the number of
+    comparisons.
+
+    \b
+    Examples:
+      milpbn monitor classifier.json tonight.csv --reference train.csv
+      milpbn monitor classifier.json tonight.csv --output tonight.json --plot tonight.svg
+    """
+    from milpbn.network import load_any_classifier
+    from milpbn.network.monitoring import monitor as compare
+    from milpbn.plotting import check_picture, draw_shifts, save
+
+    if picture is not None:
+        check_picture(picture)
+    loaded = decision.applied(load_any_classifier(classifier))
+    # A column that has only unseen values is what this verb is to tell.
+    chosen = replace(chosen, ignore_unseen=True)
+    before = None
+    if reference is not None:
+        before, _ = chosen.read(loaded, reference, "train")
+    rows, _ = chosen.read(loaded, data)
+    say_notes(rows.notes, quiet=quiet)
+    found = compare(loaded, rows, before, **given(psi=psi, loss=loss, alpha=alpha))
+    write_json(output, found.to_dict())
+    if picture is not None:
+        save(draw_shifts(found), picture)
+    if as_json:
+        write_text(None, json_line(found.to_dict()))
+    else:
+        say(describe(found))
+    return ALARM if found.alarms else 0
+
+
+def describe(found: Monitoring) -> str:
+    """Return the figures as lines of text."""
+    beside = "the classifier's file, of" if found.reference is None else f"{found.reference},"
+    limits, figures = found.limits, found.figures
+    lines = [
+        f"data         {found.data}: {found.rows} rows",
+        f"reference    {beside} {found.reference_rows} rows",
+        f"alarms       {', '.join(found.alarms) or 'none'}",
+        f"             PSI above {limits['psi']:g} with a p-value of at most {limits['p_value']:.2g}",
+    ]
+    if figures is not None:
+        error = f"calibration error {100 * figures.calibration_error:.2f} %"
+        lines.append(f"accuracy     {accuracy_line(figures)}; {error}")
+    for loss in found.losses:
+        more = "" if loss.reference is None else f"; the reference is {loss.reference:+.4f} off"
+        lines.append(
+            f"{loss.name:<12} {loss.value:.4f}, and {loss.expected:.4f} is expected by the probabilities{more}; "
+            f"p = {loss.p_value:.2g}{'  ALARM' if loss.alarm else ''}"
+        )
+    table = [["", "PSI", "expected", "p", "missing", "unseen", "largest change", "", ""]]
+    for shift in sorted(found.shifts, key=lambda shift: (not shift.alarm, -shift.psi)):
+        numbers = [f"{shift.psi:.4f}", f"{shift.expected:.4f}", f"{shift.p_value:.2g}"]
+        shares = [f"{100 * share:.1f} %" for share in (shift.missing, shift.unseen)]
+        change = [shift.state, f"{100 * shift.before:.1f} to {100 * shift.now:.1f} %"]
+        table.append([shift.name, *numbers, *shares, *change, "ALARM" if shift.alarm else ""])
+    return "\n".join([*lines, *table_lines(table)])
