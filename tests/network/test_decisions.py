@@ -223,7 +223,7 @@ def test_every_kind_of_classifier_keeps_its_decision(two, tmp_path):
             "costs of 3 classes, and there",
         ),
         (lambda d: d["decision"].update(costs="all"), "needs a list"),
-        (lambda d: d.update(decision=[1]), "'decision' in the file is not an object"),
+        (lambda d: d.update(decision=[1]), "needs an object as 'decision', but has a list"),
     ],
 )
 def test_damaged_decisions_are_refused(two, tmp_path, change, sentence):
