@@ -37,6 +37,9 @@ from milpbn.network.structure import Structure
 MAX_ITERATIONS = 300
 #: The solver stops when no joint state's probability differs by more than this times its square root.
 TOLERANCE = 1e-4
+#: Joint states that are rarer count as if they were as frequent: the solver would move the summands of nearly impossible
+#: ones, such as a fine interval outside its coarse one, by thousands of nats.
+RAREST = 1e-10
 
 
 def nearest(
@@ -66,7 +69,7 @@ def nearest(
     goal = families.margins([cpt.table for cpt in generative])
     if not goal.size:
         return list(weights)
-    scale = 1.0 / np.sqrt(np.maximum(goal, np.finfo(np.float64).tiny))
+    scale = 1.0 / np.sqrt(np.maximum(goal, RAREST))
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         summands = scale * point

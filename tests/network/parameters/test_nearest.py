@@ -71,6 +71,33 @@ def test_generative_weights_are_their_own_nearest(make_data) -> None:
         np.testing.assert_allclose(cpt.table, log.table, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_nearly_impossible_states_stay_representable(seed) -> None:
+    """Fine intervals outside their coarse one have no row, and summands must not leave the range of float64."""
+    random = np.random.default_rng(seed)
+    structure = Structure(("coarse", "fine", "class"), ((2,), (0, 2), ()))
+    outside = np.broadcast_to((np.arange(6) // 3 != np.arange(2)[:, None])[:, None], (2, 2, 6))
+
+    def logs(table: np.ndarray) -> np.ndarray:
+        return table - np.log(np.exp(table).sum(axis=-1, keepdims=True))
+
+    drawn = [random.normal(size=size) for size in ((2, 2), (2, 2, 6), 2)]
+    generative = [logs(drawn[0]), logs(np.where(outside, -40.0, drawn[1])), logs(drawn[2])]
+    drawn = [20.0 * random.normal(size=(2, 2)), 20.0 * random.normal(size=(2, 2, 6)), random.normal(size=2)]
+    weights = [drawn[0], np.where(outside, -40.0, drawn[1]), drawn[2]]
+
+    def as_cpts(tables: list[np.ndarray]) -> list[Cpt]:
+        return [Cpt(i, structure.parents[i], table) for i, table in enumerate(tables)]
+
+    cpts = normalised(structure, nearest(structure, as_cpts(weights), as_cpts(generative)))
+    assert cpts is not None
+    codes = np.array([[coarse, fine, 0] for coarse in range(2) for fine in range(6)])
+    goal = joint(codes, structure, as_cpts([np.exp(table) for table in generative]))
+    found = joint(codes, structure, cpts)
+    for own, want in zip(*(family_margins(codes, p, structure) for p in (found, goal)), strict=True):
+        np.testing.assert_allclose(own, want, rtol=0, atol=2e-4)
+
+
 def test_a_stop_returns_weights_with_the_same_posteriors(make_data) -> None:
     data = make_data(2)
     structure = Structure(data.names, PERFECT["TAN"])
