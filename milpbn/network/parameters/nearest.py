@@ -37,8 +37,8 @@ from milpbn.network.structure import Structure
 MAX_ITERATIONS = 300
 #: The solver stops when no joint state's probability differs by more than this times its square root.
 TOLERANCE = 1e-4
-#: Joint states that are rarer count as if they were as frequent: the solver would move the summands of nearly impossible
-#: ones, such as a fine interval outside its coarse one, by thousands of nats.
+#: Joint states that are rarer count as if they were as frequent: else the solver moves the summands of nearly
+#: impossible ones, such as a fine interval outside its coarse one, by thousands of nats.
 RAREST = 1e-10
 
 
