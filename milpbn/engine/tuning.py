@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from inspect import getdoc
 
-from milpbn.engine.step_tuning import WARMER as _WARMER
-from milpbn.engine.step_tuning import MultiplierTuning, StepTuning, TemperatureTuning
+from milpbn.engine.step_tuning import WARMER, MultiplierTuning, StepTuning, TemperatureTuning
 from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
@@ -74,8 +73,8 @@ class NodeTuning:
     first_burst: int = parameter(
         2,
         "steps",
-        "A node starts with two bursts of this length. How far the second step goes says how warm its children start.",
-        _WARMER,
+        "A node starts with two bursts of this length. The second step sets the temperature at which children start.",
+        WARMER,
     )
     burst: int = parameter(8, "steps", "Steps between two checks of the clock.")
     bursts: int = parameter(8, "bursts", "Bursts between two selections of samples and parent sets.")
@@ -85,14 +84,15 @@ class NodeTuning:
     width: float = parameter(
         0.5,
         "share of gamma",
-        "Samples whose margin exceeds gamma by more than this are left out of the steps.",
+        "Pairs of a sample and a class are left out of the steps if their log-margin exceeds gamma, or the smallest "
+        "of the sample, by more than this.",
         _FEW,
     )
     likelihood_width: float = parameter(
         12.0,
         "nats",
-        "Under the conditional log-likelihood, samples with a larger log-margin are left out of the steps. "
-        "With two classes each of them loses at most 6e-6 nats.",
+        "The same under the conditional log-likelihood, whose gamma is 0. "
+        "With two classes, leaving a pair out changes the bound by at most 6e-6 nats.",
     )
     reach: float = parameter(
         0.2,
@@ -116,7 +116,7 @@ class NodeTuning:
     matrix: int = parameter(
         16_000_000,
         "numbers",
-        "Where samples and parent sets of the steps make a larger matrix, steps use the tables.",
+        "If the matrix of pairs and parent sets has more numbers than this, the steps use the tables instead.",
         _FEW,
     )
     widening: float = parameter(

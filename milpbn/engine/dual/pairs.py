@@ -2,8 +2,11 @@
 
 Near the cap, a node has a few thousand pairs of a sample and a competing class, and a few hundred parent sets. Steps on
 a matrix with a row for every parent set and a column for every pair read memory in order, where family tables are
-looked up number by number. The matrix is filled once for each selection of samples and parent sets. It has half the
-digits, so a node's bound is computed from the tables afterwards; sums of its numbers have all digits.
+looked up number by number. The matrix is filled once for each selection of pairs and parent sets.
+
+The matrix is float32, and only steers the steps: no bound of theirs prunes a node. When they end, the bound at the
+point that they found is computed from the float64 tables of the whole node (`milpbn.engine.dual.point.evaluate`).
+Products with the matrix are summed in float64, the curvature in float32.
 """
 
 from __future__ import annotations
@@ -18,11 +21,11 @@ from milpbn.problem.family_tables import Tables
 from milpbn.problem.products import apart, number_cells
 from milpbn.util.compiled import kernel
 
-#: Pairs whose numbers stay in the cache while a row after the other is read.
+#: Pairs that products take at a time, so that the numbers of a block stay in the cache while rows are read.
 BLOCK = 2048
-#: Rows of the curvature that are multiplied at a time: the other half of the symmetric matrix is mostly left out.
+#: Rows of the curvature that are computed at a time, each block up to its diagonal only: the matrix is symmetric.
 ROWS = 64
-#: Smaller weights on gamma, relative to the sample's, count as 0 in the curvature.
+#: A dual weight on gamma that is a smaller share of the sample's weight counts as 0 in the curvature.
 LEAST_SOFT = 1e-6
 
 
@@ -36,7 +39,7 @@ class Pairs(NamedTuple):
     entries : int64 array, shape (K,)
         The parent sets.
     first : int64 array, shape (G + 1,)
-        The pairs of sample g are ``first[g] <= t < first[g + 1]``. Without samples, the steps use the tables.
+        The pairs of sample g are ``first[g] <= t < first[g + 1]``. If there are no samples, the steps use the tables.
     weights : float64 array, shape (G,)
         Weights of the samples.
     """
@@ -48,7 +51,7 @@ class Pairs(NamedTuple):
 
 
 def no_pairs() -> Pairs:
-    """Return what a model has whose steps use the tables."""
+    """Return the pairs of a model whose steps use the tables: none."""
     return Pairs(
         np.empty((0, 0), dtype=np.float32),
         np.empty(0, dtype=np.int64),
@@ -61,7 +64,7 @@ def no_pairs() -> Pairs:
 def mark_near(tables, softening, logits, width, inside):  # type: ignore[no-untyped-def]  # numba infers the types
     """Mark the pairs whose log-margin exceeds neither the cap nor the sample's smallest by more than `width`.
 
-    Logits and `inside`, a bool array, have shape (M, Q). Marks stay.
+    Logits and `inside`, a bool array, have shape (M, Q). Pairs that are marked already stay marked.
     """
     for m in range(logits.shape[0]):
         y = tables.true[m]
@@ -77,10 +80,10 @@ def mark_near(tables, softening, logits, width, inside):  # type: ignore[no-unty
 
 @kernel
 def fill(tables, columns, codes, label, true, alpha):  # type: ignore[no-untyped-def]
-    """Write what each of some columns adds to the log-margin of each pair to `alpha`, shape (K, N).
+    """Write to `alpha`, shape (K, N), what each of K columns of the tables adds to the log-margin of each of N pairs.
 
-    `columns`, shape (K,), are in the order of their domains. Pair t is a sample of class `true[t]`, whose codes are
-    `codes[:, t]`, with the class `label[t]`.
+    `columns`, shape (K,), are in the order of their domains. Pair t consists of a sample of class `true[t]` with the
+    codes ``codes[:, t]``, and of the competing class `label[t]`.
     """
     n = len(label)
     Q = np.uint32(tables.values.shape[1])
@@ -188,17 +191,19 @@ def weigh_pairs(pairs, softening, margins, temperature, value):  # type: ignore[
 
 @kernel(inner=True)
 def _scale(pairs, value, places, factors, means):  # type: ignore[no-untyped-def]
-    """List the pairs of soft weight, and how their slopes give columns whose products are the curvature.
+    """List the pairs that add to the curvature, with the numbers that make the columns of its factor Z from slopes.
 
-    A sample adds the covariance of its slopes s under the weights lambda; the slope of gamma is 0. With a = sum lambda
-    and s0 = sum lambda s, columns sqrt(w lambda_c) (s_c - s0 / (1 + sqrt(1 - a))) have these products.
+    A sample adds w times the covariance of its slopes s under the dual weights lambda, where gamma has the slope 0 and
+    the weight 1 - a. With a = sum lambda_c and s0 = sum lambda_c s_c, this is Z Z' for a Z with one column for each
+    pair, sqrt(w lambda_c) (s_c - s0 / (1 + sqrt(1 - a))).
 
     Returns
     -------
     n, several : int
-        Number of columns. Those before `several` belong to samples with one column each, and `factors` is all they
-        need. The others come sample by sample, and `means` has their shares in s0 / (1 + sqrt(1 - a)); it is negative
-        for the last of a sample.
+        Number of columns. Column j is of the pair ``places[j]``. Those before `several` are each the only one of a
+        sample, and the slope times ``factors[j]``. The others come sample by sample: ``factors[j]`` is
+        sqrt(w lambda_c), and ``abs(means[j])`` the factor of s_c in the sum s0 / (1 + sqrt(1 - a)). A negative
+        ``means[j]`` marks the last column of a sample.
     """
     n = 0
     for alone in (True, False):

@@ -335,7 +335,8 @@ def on_pairs(
     """Return the model restricted to some pairs of a sample and a class and to some parent sets, and its logits.
 
     Dual weights of these pairs alone are dual weights of the model, so every bound is one of the model over these
-    parent sets. Where the matrix of pairs does not fit into `room`, the steps use the tables, and all classes.
+    parent sets. If there are no pairs, or their matrix does not fit into `room`, the steps use the tables, and all
+    classes.
 
     Parameters
     ----------
@@ -350,7 +351,7 @@ def on_pairs(
     few = on_samples(model, samples)
     some = logits[samples]
     entries = np.flatnonzero(chosen & (model.column >= 0))
-    if len(entries) * int(inside.sum()) > len(room):
+    if not len(some) or len(entries) * int(inside.sum()) > len(room):
         return few, some
     pairs = pairs_of(model.tables, inside, entries, room)
     column = np.full(len(chosen), -1)

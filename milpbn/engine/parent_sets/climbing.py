@@ -28,7 +28,7 @@ LEAST_GAIN = 1e-9
 ACCEPTED = 0.002
 #: At most this many variables are moved by a perturbation.
 KICK = 5
-#: Perturbations before the first linear program: at least, and for every variable. A second has some 7,000.
+#: Perturbations of the first climb: at least, and for each variable. Some 7,000 of them take a second.
 FIRST_PERTURBATIONS, PER_VARIABLE = 4000, 40
 #: Perturbations between two looks at the budget.
 AT_ONCE = 20

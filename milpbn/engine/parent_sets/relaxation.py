@@ -17,7 +17,7 @@ from milpbn.certificate.multiplier_proof import MultiplierProof, ProofStep
 from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.clusters import Support, support_of
 from milpbn.engine.parent_sets.rows import PackedRows, Row, entries, lagrangian, matrix_of, pack
-from milpbn.engine.parent_sets.sets import ParentSets
+from milpbn.engine.parent_sets.sets import ParentSets, bits_of
 
 #: Rows are packed anew if so many terms of blocks are kept.
 MOST_TERMS = 5_000_000
@@ -137,8 +137,7 @@ class RestrictedProgram:
         packed = pack(rows, self.sets.n_variables)
         places, values, starts, right, side = matrix_of(self.sets, self.columns, packed)
         # Without a parent set, a variable adds 0 to a row, like a set outside it: so every program has a solution.
-        bits = np.unpackbits(side.view(np.uint8), axis=1, bitorder="little")[:, : self.sets.n_variables]
-        row, member = np.nonzero(bits)
+        row, member = np.nonzero(bits_of(side)[:, : self.sets.n_variables])
         places = np.insert(places + np.int32(self.sets.n_variables), starts[row], member)
         values = np.insert(values, starts[row], -1.0)
         starts += np.cumsum(np.bincount(row + 1, minlength=k + 1)[:k]).astype(np.int32)

@@ -111,10 +111,14 @@ def mask_of(members: Iterable[int], n_variables: int) -> NDArray[np.uint64]:
     return mask
 
 
+def bits_of(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Return which variables are members of sets that are words, shape (..., W), as an array of shape (..., 64 W)."""
+    return np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=-1, bitorder="little").view(bool)
+
+
 def members_of(mask: NDArray[np.uint64]) -> tuple[int, ...]:
-    """Return the members of a set of words, ascending."""
-    bits = np.unpackbits(np.ascontiguousarray(mask).view(np.uint8), bitorder="little")
-    return tuple(np.flatnonzero(bits).tolist())
+    """Return the members of a set that is words, ascending."""
+    return tuple(np.flatnonzero(bits_of(mask)).tolist())
 
 
 @kernel(linked=True)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from milpbn.data.sums import EPS
-from milpbn.engine.parent_sets.sets import ParentSets
+from milpbn.engine.parent_sets.sets import ParentSets, bits_of
 from milpbn.util import stages
 from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
@@ -114,7 +114,7 @@ class SubsetProgram:
         self._offsets = np.searchsorted(self._places, sets.offsets)
         self._masks = sets.masks[self._places]
         blocks = pairwise(self._offsets.tolist())
-        arcs = _members(np.array([np.bitwise_or.reduce(self._masks[a:b], axis=0) for a, b in blocks]))[:, :n]
+        arcs = bits_of(np.array([np.bitwise_or.reduce(self._masks[a:b], axis=0) for a, b in blocks]))[:, :n]
         count, label = connected_components(arcs, connection="strong")
         groups = [np.flatnonzero(label == k) for k in range(count)]
         self.components = [Component(own, arcs[np.ix_(own, own)]) for own in groups]
@@ -174,17 +174,12 @@ class SubsetProgram:
                 return
             i, parents = component.members[a], component.parents[a]
             block = slice(*self._offsets[i : i + 2])
-            bits = _members(self._masks[block])[:, component.members[parents]]
+            bits = bits_of(self._masks[block])[:, component.members[parents]]
             codes = bits @ (1 << np.arange(len(parents)))
             own = ranks[component.starts[a] : component.starts[a + 1]]
             own.fill(len(codes))
             own[codes[::-1]] = np.arange(len(codes))[::-1]  # the cheapest one of equal sets is written last
             _spread(own)
-
-
-def _members(masks: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Return which variables are in sets of words, shape (number of sets, 64 W)."""
-    return np.unpackbits(np.ascontiguousarray(masks).view(np.uint8), axis=1, bitorder="little").view(bool)
 
 
 @kernel

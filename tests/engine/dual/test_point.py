@@ -337,6 +337,22 @@ def test_steps_on_the_matrix_of_pairs_are_those_on_the_tables(leave_one_out):
             assert a == pytest.approx(b, rel=error, abs=error)
 
 
+def test_where_no_pair_is_near_the_steps_use_tables_without_samples():
+    """Every sample then has all its weight on gamma, so that the bound of the steps is that of the whole node."""
+    problem = build_problem(random_data(0), Score(p=0.9), Constraints(arc_weights={("X1", "X2"): 0.7}))
+    choices, model = all_choices(problem.candidates), model_of(problem)
+    node, point = whole_node(model.oracle, model.linear), empty_point(model)
+    assert place(model, node, point, choices[:3], np.full(3, 1 / 3), 0.3, False)
+    inside = np.zeros(point.logits.shape, dtype=bool)
+    few, logits = on_pairs(model, inside, node.allowed, point.logits, np.empty(0, dtype=np.float32))
+    assert logits.shape == (0, point.logits.shape[1])
+    assert (few.column == model.column).all()
+    used = point._replace(logits=logits, direction=np.empty_like(logits))
+    assert take_compiled_steps(few, node, used, ENDLESS, 100, True, False) == CONVERGED
+    everything = model.softening.cap * model.tables.weights.sum() + model.linear[choices].sum(axis=1).max()
+    assert used.state.bound == pytest.approx(everything)
+
+
 def test_steps_end_at_a_target_and_without_structures():
     problem = build_problem(random_data(2), Score(p=0.9))
     choices, model = all_choices(problem.candidates), model_of(problem)
