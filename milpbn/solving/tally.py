@@ -62,7 +62,8 @@ class Sums:
         """
         self.splits += 1
         if classifier is None:
-            self.rows.append(np.full(held_out.n_samples, LARGEST_LOSS, np.float32))
+            lost = {"accuracy": 1.0, "log-loss": LARGEST_LOSS}.get(by, 0.0)  # such a split has no ranking
+            self.rows.append(np.full(held_out.n_samples, lost, np.float32))
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
             self.cost = math.inf
             return
