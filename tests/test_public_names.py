@@ -33,6 +33,7 @@ def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     typed = {alias.asname: (str(node.module), alias.name) for node in imports for alias in node.names}
     assert dir(package) == package.__all__ == sorted(map(str, typed))
+    assert "__all__" not in ast.unparse(tree)  # a computed one would hide all names from ``import *`` there
     for name, (module, original) in typed.items():
         assert name == original  # only such a name is exported for type checkers
         assert getattr(package, name) is getattr(import_module(module), original)

@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import Any
 
 
-def lazily() -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of the package that calls this at its top level.
+def lazily() -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of the package that calls this at its top level, and set its ``__all__``.
 
     Its public names are those that it imports under ``TYPE_CHECKING``. They are read from the compiled module, because
     the source may not be a file: the package may be in a zip archive, or be a part of a compiled program.
@@ -28,4 +28,6 @@ def lazily() -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
             raise AttributeError(f"module {package.f_globals['__name__']!r} has no attribute {name!r}")
         return getattr(import_module(homes[name]), name)
 
-    return get, lambda: sorted(homes), sorted(homes)
+    # Type checkers cannot read a computed __all__: with one that they see, ``import *`` imports nothing for them.
+    package.f_globals["__all__"] = sorted(homes)
+    return get, lambda: sorted(homes)

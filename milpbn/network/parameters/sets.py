@@ -56,7 +56,7 @@ def calibrate_sets(
                 "calibrate by folds (--conformal folds), or on other rows."
             )
         found = Conformal.of(rows, classifier.predict_proba(rows))
-    return classifier.with_sets(found)
+    return classifier.with_sets(found)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
