@@ -35,4 +35,4 @@ if TYPE_CHECKING:
     from milpbn.solving.stability import stability as stability
     from milpbn.version import __version__ as __version__
 
-__getattr__, __dir__, __all__ = lazily(__name__, __file__)
+__getattr__, __dir__ = lazily()

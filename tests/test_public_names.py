@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from zipfile import PyZipFile
 
 import pytest
 
@@ -30,9 +33,26 @@ def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     typed = {alias.asname: (str(node.module), alias.name) for node in imports for alias in node.names}
     assert dir(package) == package.__all__ == sorted(map(str, typed))
+    assert "__all__" not in ast.unparse(tree)  # a computed one would hide all names from ``import *`` there
     for name, (module, original) in typed.items():
         assert name == original  # only such a name is exported for type checkers
         assert getattr(package, name) is getattr(import_module(module), original)
+
+
+def test_public_names_are_found_without_source_files(tmp_path: Path) -> None:
+    archive, package = tmp_path / "milpbn.zip", str(Path(milpbn.__file__).parent)
+    with PyZipFile(str(archive), "w") as file:  # compiled modules only
+        file.writepy(package, filterfunc=lambda path: Path(path).stem in ("milpbn", "util", "lazy", "errors"))
+    assert [name for name in file.namelist() if name.startswith("milpbn/__init__")] == ["milpbn/__init__.pyc"]
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import milpbn; from milpbn.util import lazy\n"
+        "assert sys.argv[1] in milpbn.__file__ and sys.argv[1] in lazy.__file__\n"
+        "print(milpbn.InputError.__module__, *milpbn.__all__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(archive)], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.split() == ["milpbn.errors", *milpbn.__all__]
 
 
 @pytest.mark.parametrize(

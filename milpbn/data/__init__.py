@@ -23,4 +23,4 @@ if TYPE_CHECKING:
     from milpbn.data.mdlp import mdlp_cuts as mdlp_cuts
     from milpbn.data.table import Table as Table
 
-__getattr__, __dir__, __all__ = lazily(__name__, __file__)
+__getattr__, __dir__ = lazily()

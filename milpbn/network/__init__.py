@@ -43,4 +43,4 @@ if TYPE_CHECKING:
     from milpbn.network.pseudo import PseudoClassifier as PseudoClassifier
     from milpbn.network.structure import Structure as Structure
 
-__getattr__, __dir__, __all__ = lazily(__name__, __file__)
+__getattr__, __dir__ = lazily()

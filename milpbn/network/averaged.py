@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +89,11 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     def conformal(self) -> Conformal | None:  # type: ignore[override]
         """What the average's sets are calibrated on, which the first network holds."""
         return self.members[0].conformal
+
+    def with_sets(self, sets: Conformal | None) -> Self:
+        """Return the same model with calibrated prediction sets, or with None without any."""
+        first, *others = self.members
+        return replace(self, members=(first.with_sets(sets), *others))
 
     def with_tables(self, tables: Tables) -> AveragedClassifier:
         """Return the same model with other probability tables, those of each network."""

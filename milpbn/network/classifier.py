@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,10 @@ class TableClassifier(Queries, JointPredictor):
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
     has_class: bool = True
+
+    def with_sets(self, sets: Conformal | None) -> Self:
+        """Return the same model with calibrated prediction sets, or with None without any."""
+        return replace(self, conformal=sets)  # type: ignore[type-var]
 
     def require_class(self) -> None:
         """Refuse a network of all variables: it predicts no class."""

@@ -42,8 +42,8 @@ class Sums:
     ranked : dict of str to list of float
         ROC-AUC and average precision of each split that has them.
     rows : list of float32 arrays
-        Of each split, what its held-out rows add to what is compared: a loss, an error or a cost, or to a ranking the
-        row's error (`milpbn.network.discrimination.ClassRanking`).
+        For each split, one number per held-out row: its log-loss, its classification error (0 or 1) or its cost,
+        whichever the settings are compared by; for a ranking, its `milpbn.network.discrimination.ClassRanking.errors`.
     """
 
     correct: float = 0.0
@@ -62,7 +62,8 @@ class Sums:
         """
         self.splits += 1
         if classifier is None:
-            self.rows.append(np.full(held_out.n_samples, LARGEST_LOSS, np.float32))
+            lost = {"accuracy": 1.0, "log-loss": LARGEST_LOSS}.get(by, 0.0)  # such a split has no ranking
+            self.rows.append(np.full(held_out.n_samples, lost, np.float32))
             self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
             self.cost = math.inf
             return
@@ -103,8 +104,8 @@ class Sums:
     ) -> float:
         """Return the standard error of the difference to another setting on the same splits, paired over rows.
 
-        A row that several splits hold out counts with its mean. `positions` are those of each split's rows, among all
-        rows with these weights.
+        The differences of a row that several splits hold out are averaged. `weights` are those of all rows, and
+        `positions` has for each split the positions of its held-out rows among them.
         """
         sums, parts = np.zeros(len(weights)), np.zeros(len(weights))
         ranked = by.replace("-", "_") in LEADING
@@ -122,11 +123,11 @@ class Tally:
     """Validation results of one setting, summed over the splits so far.
 
     Results are kept by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
-    `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ. In so
-    many splits the structure was `proved` optimal, has no arcs (`arcless`), or the search ended at its start for lack
-    of time (`starved`). The last split gave the `incumbent`. Settings are compared `by` one of the criteria; `behind`
-    has the difference to the best one, and its standard error, once they were compared. The `numbers` are those of the
-    splits, of a setting whose trials were merged.
+    `total` and `rows` are weight and number of all held-out rows, which are `weighted` if their weights differ.
+    `proved`, `arcless` and `starved` count the splits in which the structure was proved optimal, has no arcs, or is
+    still that from which the search started, for lack of time. `incumbent` is the structure of the last split. `by` is
+    the criterion by which settings are compared. `behind` is the difference to the best setting and its standard error;
+    None before they are compared. `numbers` are the positions of the splits, after the trials of a setting are merged.
     """
 
     setting: Setting

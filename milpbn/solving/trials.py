@@ -71,9 +71,9 @@ class Choosing:
 def compare(
     tallies: Iterable[Tally], by: str, positions: Sequence[NDArray[np.int64]], weights: NDArray[np.float64]
 ) -> None:
-    """Tell settings that were tried on the same splits as the best how far they are behind, and the standard error.
+    """Set `Tally.behind` of every setting that was tried on the same splits as the best one.
 
-    `positions` are those of the held-out rows of each split, among all rows with these weights.
+    `weights` are those of all rows, and `positions` has for each split the positions of its held-out rows among them.
     """
     found = list(tallies)
     for tally in found:

@@ -70,6 +70,7 @@ def handled() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+        _raised.clear()  # a later command of this process is about other work
 
 
 def guard() -> None:
@@ -132,7 +133,10 @@ def note() -> None:
 
 
 def raised() -> bool:
-    """Return whether a signal has been raised as KeyboardInterrupt since `install`; later errors may follow from it."""
+    """Return whether a signal has been raised as KeyboardInterrupt; later errors may follow from it.
+
+    It counts since `install`, or until the `handled` block that it ended is over.
+    """
     return _raised.is_set()
 
 

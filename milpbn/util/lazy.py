@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-import ast
+import dis
+import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 
-def lazily(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package, by what its file imports for type checkers."""
-    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
-    (block,) = (node for node in tree.body if isinstance(node, ast.If))  # that of TYPE_CHECKING
-    imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
-    homes = {alias.name: str(node.module) for node in imports for alias in node.names}
+def lazily() -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of the package that calls this at its top level, and set its ``__all__``.
+
+    Its public names are those that it imports under ``TYPE_CHECKING``. They are read from the compiled module, because
+    the source may not be a file: the package may be in a zip archive, or be a part of a compiled program.
+    """
+    package = sys._getframe(1)
+    homes, home = dict[str, str](), ""
+    for step in dis.get_instructions(package.f_code):
+        if step.opname == "IMPORT_NAME":
+            home = step.argval
+        elif step.opname == "IMPORT_FROM" and step.argval not in package.f_globals:  # not yet imported
+            homes[step.argval] = home
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            raise AttributeError(f"module {package.f_globals['__name__']!r} has no attribute {name!r}")
         return getattr(import_module(homes[name]), name)
 
-    return get, lambda: sorted(homes), sorted(homes)
+    # Type checkers cannot read a computed __all__: with one that they see, ``import *`` imports nothing for them.
+    package.f_globals["__all__"] = sorted(homes)
+    return get, lambda: sorted(homes)

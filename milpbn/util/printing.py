@@ -37,9 +37,9 @@ def right_aligned(text: str, width: int) -> str:
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int = 0, equal: bool = False) -> list[str]:
-    """Return the lines of a table: the first `left` columns at the left of their width, all others at the right.
+    """Return the lines of a table whose first `left` columns are aligned to the left, and the others to the right.
 
-    Each column has its own width, or all have the same (`equal`).
+    Each column is as wide as its widest cell, or with `equal` as the widest cell of the table.
     """
     widths = [max(map(columns_of, column)) for column in zip(*rows, strict=True)]
     if equal:

@@ -82,6 +82,21 @@ def test_differences_have_the_standard_error_of_paired_rows() -> None:
     assert found[1 - best].trial.standard_error == error
 
 
+@pytest.mark.parametrize("by", ["accuracy", "log-loss"])
+def test_a_setting_without_a_network_in_one_split_is_not_as_good_as_the_best(by: str) -> None:
+    data = random_data(5, n_samples=60)
+    classifier = milpbn.solve(data, time_limit=5, threads=1, verbose=False).classifier
+    halves = [np.arange(30), np.arange(30, 60)]
+    found = []
+    for setting, last in zip(Grid((0.6, 0.7), (2,)).settings(Score()), (classifier, None), strict=True):
+        sums = Sums()
+        for network, rows in zip((classifier, last), halves, strict=True):
+            sums.add(network, data.take(rows), by)
+        found.append(Tally(setting, {"ml": sums}, total=60.0, splits=2, by=by, numbers=(0, 1)))
+    compare(found, by, halves, np.ones(60))
+    assert [tally.trial.ties for tally in found] == [True, False]
+
+
 def test_settings_that_cannot_win_are_stopped() -> None:
     settings = Grid((0.6, 0.7, 0.8), (2,)).settings(Score())
     found = {k: tallied(settings[k], right, 1.0) for k, right in enumerate((90.0, 79.0, 80.0))}

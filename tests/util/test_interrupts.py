@@ -51,6 +51,15 @@ def test_a_block_handles_ctrl_c_where_python_would() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+def test_an_interrupt_is_forgotten_after_the_block_that_it_ended() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with interrupts.handled():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert interrupts.raised()
+    assert not interrupts.raised()
+
+
 def test_the_handler_of_a_program_is_kept() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with interrupts.handled():

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -34,6 +33,7 @@ from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import Fields, dump_json, json_safe, parse_object, read_text, unusable
 
 T = TypeVar("T")
+C = TypeVar("C", Classifier, PseudoClassifier, AveragedClassifier)
 #: Whatever a classifier file can hold.
 AnyClassifier: TypeAlias = Classifier | PseudoClassifier | AveragedClassifier
 #: Values of the key ``format``: of a network, of a pseudo-TAN, and of an average of networks.
@@ -82,7 +82,7 @@ def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) 
 def any_classifier_to_dict(classifier: AnyClassifier) -> dict[str, Any]:
     """Return any classifier as JSON values; see `classifier_to_dict`."""
     if isinstance(classifier, AveragedClassifier):
-        members = [classifier_to_dict(replace(member, conformal=None)) for member in classifier.members]
+        members = list(map(classifier_to_dict, classifier.with_sets(None).members))
         return {"format": AVERAGED, "version": VERSION, "members": members, **_choosing(classifier)}
     if isinstance(classifier, Classifier):
         return classifier_to_dict(classifier)
@@ -102,9 +102,9 @@ def any_classifier_from_dict(document: Mapping[str, Any]) -> AnyClassifier:
     if document.get("format") != PSEUDO:
         return classifier_from_dict(document)
     f = _checked_version(document)
-    variables = tuple(map(_variable, f.objects("variables")))
+    variables = _variables(f)
     cpts = tuple(Cpt(i, tuple(one.wholes("parents")), _table(one)) for i, one in enumerate(f.objects("cpts")))
-    return PseudoClassifier(variables, cpts, _decision(f, variables), _conformal(f, [cpts]))
+    return _calibrated(f, PseudoClassifier(variables, cpts, _decision(f, variables)))
 
 
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
@@ -174,9 +174,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
     f = _checked_version(document)
-    variables = tuple(map(_variable, f.objects("variables")))
     has_class = f.flag("has_class") if "has_class" in f else True
-    check_variables(variables, has_class=has_class)
+    variables = _variables(f, has_class=has_class)
     names = [v.name for v in variables]
     structure = Structure.from_mapping(names, parents_mapping(f.get("structure")))
     tables = f.fields("cpts")
@@ -190,7 +189,7 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
             )
         known = None if entry.missing("concentration") else _table(entry, "concentration")
         cpts.append(Cpt(i, structure.parents[i], _table(entry), known))
-    return Classifier(
+    network = Classifier(
         variables,
         structure,
         tuple(cpts),
@@ -200,8 +199,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
         f.get("smoothing_towards") if "smoothing_towards" in f else UNIFORM,
         has_class,
         _decision(f, variables),
-        _conformal(f, [cpts]),
     )
+    return _calibrated(f, network)
 
 
 def _averaged(document: Mapping[str, Any]) -> AveragedClassifier:
@@ -213,8 +212,7 @@ def _averaged(document: Mapping[str, Any]) -> AveragedClassifier:
             members.append(classifier_from_dict(item.plain()))
         except InputError as error:
             raise InputError(f"Network {number} in 'members': {error}") from None
-    sets = _conformal(f, [member.cpts for member in members])
-    return AveragedClassifier((replace(members[0], conformal=sets), *members[1:]) if sets else tuple(members))
+    return _calibrated(f, AveragedClassifier(tuple(members)))
 
 
 def _checked_version(document: Mapping[str, Any]) -> Fields:
@@ -239,6 +237,12 @@ def parents_mapping(value: Any) -> dict[str, list[str]]:
         if not isinstance(parents, list) or not all(isinstance(name, str) for name in parents):
             raise InputError(f"The structure's entry for {child!r} is not a list of names.")
     return value
+
+
+def _variables(f: Fields, *, has_class: bool = True) -> tuple[Variable, ...]:
+    variables = tuple(map(_variable, f.objects("variables")))
+    check_variables(variables, has_class=has_class)
+    return variables
 
 
 def _variable(f: Fields) -> Variable:
@@ -268,8 +272,10 @@ def _decision(f: Fields, variables: Sequence[Variable]) -> DecisionRule | None:
     return None if f.missing("decision") else DecisionRule.read(f.fields("decision"), variables[-1].n_states)
 
 
-def _conformal(f: Fields, networks: Sequence[Sequence[Cpt]]) -> Conformal | None:
-    """Return what the sets of a classifier with these tables are calibrated on, if the file says it."""
+def _calibrated(f: Fields, classifier: C) -> C:
+    """Return a classifier with what its sets are calibrated on, if the file says it."""
     if f.missing("conformal"):
-        return None
-    return Conformal.read(f.fields("conformal"), [[cpt.table.shape for cpt in cpts] for cpts in networks])
+        return classifier
+    networks = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
+    shapes = [[cpt.table.shape for cpt in network.cpts] for network in networks]
+    return classifier.with_sets(Conformal.read(f.fields("conformal"), shapes))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Self, TypeVar
+from dataclasses import dataclass
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +56,7 @@ def calibrate_sets(
                 "calibrate by folds (--conformal folds), or on other rows."
             )
         found = Conformal.of(rows, classifier.predict_proba(rows))
-    made: Any = classifier
-    if isinstance(classifier, AveragedClassifier):
-        first, *others = classifier.members
-        return replace(made, members=(replace(first, conformal=found), *others))
-    return replace(made, conformal=found)
+    return classifier.with_sets(found)  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)

@@ -115,6 +115,8 @@ def test_bad_pseudo_classifiers_are_refused(tmp_path) -> None:
         ({"version": 3}, "version"),
         ({"cpts": document["cpts"][:-1]}, "one table for each"),
         ({"variables": [{"name": "X1"}]}, "lacks"),
+        ({"variables": [], "version": 2, "decision": {"threshold": 0.5}}, "at least one feature"),
+        ({"cpts": [], "conformal": {}}, "one table for each"),
         ({"cpts": [{**document["cpts"][0], "parents": [0, 3]}, *document["cpts"][1:]]}, "ascending"),
         ({"cpts": [{**document["cpts"][0], "table": [[1.0]]}, *document["cpts"][1:]]}, "shape"),
         ({"cpts": [{**document["cpts"][0], "table": "x"}, *document["cpts"][1:]]}, "a list as"),

@@ -59,6 +59,7 @@ DEFECTS = {
     "no members": (lambda d: d.pop("members"), "lacks the key 'members'"),
     "members no list": (lambda d: d.update(members={}), "needs a list as 'members'"),
     "empty": (members(lambda m: m.clear()), "needs at least one network"),
+    "empty with sets": (lambda d: d.update(members=[], conformal={}), "needs at least one network"),
     "no object": (members(lambda m: m.append(3)), r"needs an object as 'members\[2\]'"),
     "an average in it": (
         lambda d: d["members"].append({**d, "members": []}),
