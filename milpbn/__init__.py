@@ -35,4 +35,28 @@ if TYPE_CHECKING:
     from milpbn.solving.stability import stability as stability
     from milpbn.version import __version__ as __version__
 
-__getattr__, __dir__ = lazily()
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "claims.result": ["Result"],
+        "data": ["Dataset", "Table", "Variable", "read_table"],
+        "errors": [
+            "BoundWarning",
+            "DataWarning",
+            "InputError",
+            "MilpbnError",
+            "MilpbnWarning",
+            "SolverError",
+        ],
+        "network": ["Classifier", "Structure", "evaluate"],
+        "problem.constraints": ["Constraints"],
+        "problem.rescore": ["rescore"],
+        "problem.scores.spec": ["Score"],
+        "solving.api": ["solve"],
+        "solving.exporting": ["export_model"],
+        "solving.importing": ["import_solution"],
+        "solving.selection": ["select", "solve_selected"],
+        "solving.stability": ["stability"],
+        "version": ["__version__"],
+    },
+)

@@ -23,4 +23,13 @@ if TYPE_CHECKING:
     from milpbn.data.mdlp import mdlp_cuts as mdlp_cuts
     from milpbn.data.table import Table as Table
 
-__getattr__, __dir__ = lazily()
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "data.api": ["read_encodings", "read_samples", "read_table"],
+        "data.dataset": ["Dataset", "MISSING", "UNKNOWN", "Variable"],
+        "data.folds": ["stratified_folds", "validation_split"],
+        "data.mdlp": ["mdlp_cuts"],
+        "data.table": ["Table"],
+    },
+)

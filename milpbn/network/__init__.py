@@ -43,4 +43,28 @@ if TYPE_CHECKING:
     from milpbn.network.pseudo import PseudoClassifier as PseudoClassifier
     from milpbn.network.structure import Structure as Structure
 
-__getattr__, __dir__ = lazily()
+__getattr__, __dir__ = lazily(
+    __name__,
+    {
+        "network.averaged": ["AveragedClassifier"],
+        "network.classifier": ["Classifier", "TableClassifier"],
+        "network.cpt": ["Cpt", "class_log_joint", "fit_cpts"],
+        "network.evaluation": ["Evaluation", "evaluate"],
+        "network.formats.classifier_files": ["load_any_classifier", "load_classifier", "save_classifier"],
+        "network.formats.libraries": [
+            "from_networkx",
+            "from_pgmpy",
+            "from_pyagrum",
+            "structure_from_networkx",
+            "to_networkx",
+            "to_pgmpy",
+            "to_pyagrum",
+        ],
+        "network.formats.registry": ["read_network", "write_network"],
+        "network.formats.structure_files": ["read_parents", "read_structure", "to_dot", "write_arcs"],
+        "network.inference.queries": ["Explanation"],
+        "network.margins": ["log_margins", "log_posterior", "soft_margin"],
+        "network.pseudo": ["PseudoClassifier"],
+        "network.structure": ["Structure"],
+    },
+)

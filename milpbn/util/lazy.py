@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import dis
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
-def lazily() -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of the package that calls this at its top level, and set its ``__all__``.
+def lazily(
+    package: str, names: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package, and set its ``__all__``; `names` has those of each module.
 
-    Its public names are those that it imports under ``TYPE_CHECKING``. They are read from the compiled module, because
-    the source may not be a file: the package may be in a zip archive, or be a part of a compiled program.
+    The package imports the same names under ``TYPE_CHECKING``, for type checkers. They cannot read a computed
+    ``__all__``: with one that they see, ``import *`` imports nothing for them.
     """
-    package = sys._getframe(1)
-    homes, home = dict[str, str](), ""
-    for step in dis.get_instructions(package.f_code):
-        if step.opname == "IMPORT_NAME":
-            home = step.argval
-        elif step.opname == "IMPORT_FROM" and step.argval not in package.f_globals:  # not yet imported
-            homes[step.argval] = home
+    homes = {name: module for module, own in names.items() for name in own}
 
     def get(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package.f_globals['__name__']!r} has no attribute {name!r}")
-        return getattr(import_module(homes[name]), name)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(f"milpbn.{homes[name]}"), name)
 
-    # Type checkers cannot read a computed __all__: with one that they see, ``import *`` imports nothing for them.
-    package.f_globals["__all__"] = sorted(homes)
+    vars(sys.modules[package])["__all__"] = sorted(homes)
     return get, lambda: sorted(homes)
