@@ -17,7 +17,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import coarse_features, nested
 from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
-from milpbn.network.monotone.inequalities import MonotoneRows, Term, constrained_minimum
+from milpbn.network.monotone.changes import Term
+from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
 from milpbn.network.monotone.wishes import Ladder
 from milpbn.util.budget import Budget
 

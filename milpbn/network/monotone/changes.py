@@ -17,7 +17,7 @@ states that get the same weights. The first is for small violations, the second 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from milpbn.data.variables import coarser_codes
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import aligned
+from milpbn.network.inference.plan import elimination_order
 from milpbn.network.monotone.wishes import Ladder
 from milpbn.util.jsonable import LARGEST_COUNT
 
@@ -36,6 +37,31 @@ from milpbn.util.jsonable import LARGEST_COUNT
 TIE = 1e-12
 #: Most numbers of a table that an elimination makes.
 MAX_ENTRIES = 20_000_000
+
+
+class Term(NamedTuple):
+    """A table with one axis per variable without the class: the scores of its cells, shape (cells, C), in nats.
+
+    Unknowns are added to them, from the one of number `first`; None for none.
+    """
+
+    axes: tuple[int, ...]
+    scores: NDArray[np.float64]
+    first: int | None
+
+
+def terms_of(
+    tables: Sequence[Cpt], target: int, first: Callable[[int], int | None] = lambda family: None
+) -> list[Term]:
+    """Return the tables that have the class; `first` returns the number of a family's first unknown."""
+    found = []
+    for cpt in tables:
+        axes = (*cpt.parents, cpt.variable)
+        if target in axes:
+            scores = np.moveaxis(cpt.table, axes.index(target), -1)
+            own = tuple(i for i in axes if i != target)
+            found.append(Term(own, scores.reshape(-1, scores.shape[-1]), first(cpt.variable)))
+    return found
 
 
 class Bucket(NamedTuple):
@@ -50,30 +76,29 @@ class Bucket(NamedTuple):
 
 
 class Elimination(NamedTuple):
-    """How the smallest changes along a column follow from those of terms.
+    """How the smallest changes along a column follow from those of the terms that hold it.
 
     Each column is the finest of its variables that the terms have. Of each term there are the columns beside the
     ladder's, and the cells of its flattened table behind and before each step, the steps along the first axis.
     """
 
+    terms: list[Term]
     scopes: list[tuple[int, ...]]
     ends: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
     sizes: dict[int, int]
     buckets: list[Bucket]
 
 
-def elimination(ladder: Ladder, terms: Sequence[Sequence[int]], variables: Sequence[Variable]) -> Elimination:
-    """Return the elimination for terms that hold the ladder's column, each with one axis per variable but the class.
-
-    `InputError` if a table would be too large.
-    """
-    used = {i for axes in terms for i in axes}
+def elimination(ladder: Ladder, terms: Sequence[Term], variables: Sequence[Variable]) -> Elimination:
+    """Return the elimination for those terms that hold the ladder's column; `InputError` if a table is too large."""
+    terms = [term for term in terms if {*term.axes} & {*ladder.places}]
+    used = {i for term in terms for i in term.axes}
     finest: dict[int, int] = {}
     for places in by_column(variables).values():
         own = [ladder.finest] if ladder.finest in places else [i for i in places if i in used]
         finest |= dict.fromkeys(places, max(own, key=lambda i: variables[i].n_states, default=-1))
     scopes, ends = [], []
-    for axes in terms:
+    for axes, _, _ in terms:
         scope = tuple(dict.fromkeys(finest[i] for i in axes))
         index = []
         for i in axes:
@@ -86,33 +111,26 @@ def elimination(ladder: Ladder, terms: Sequence[Sequence[int]], variables: Seque
         ends.append((along[1:], along[:-1]))
     sizes = {i: variables[i].n_states for scope in scopes for i in scope}
     most = MAX_ENTRIES // max(1, len(ladder.codes) * len(ladder.classes))
-    return Elimination(scopes, ends, sizes, _buckets(scopes, sizes, most))
+    return Elimination(terms, scopes, ends, sizes, _buckets(scopes, sizes, most))
 
 
 def _buckets(scopes: Sequence[tuple[int, ...]], sizes: Mapping[int, int], most: int) -> list[Bucket]:
     """Return the steps of an elimination; the last one keeps nothing and has all that is left."""
+    order = elimination_order(scopes, sizes)
+    if order.largest > most:
+        raise InputError(
+            f"Whether a feature is monotone depends on more than {most:,} joint states of other features at once, "
+            "which are too many; give variables fewer parents (--max-parents)."
+        )
     left = {number: frozenset(scope) for number, scope in enumerate(scopes)}
     found: list[Bucket] = []
-
-    def union(v: int) -> frozenset[int]:
-        return frozenset().union(*(scope for scope in left.values() if v in scope))
-
-    def size(v: int) -> int:
-        return math.prod(sizes[u] for u in union(v))
-
-    while variables := sorted(frozenset().union(*left.values())):
-        v = min(variables, key=size)
-        if size(v) > most:
-            raise InputError(
-                f"Whether a feature is monotone depends on {size(v):,} joint states of other features at once, which "
-                "are too many; give variables fewer parents (--max-parents)."
-            )
-        members, scope = [number for number, own in left.items() if v in own], union(v)
-        others = frozenset().union(*(own for number, own in left.items() if number not in members))
-        found.append(Bucket(members, tuple(sorted(scope)), tuple(sorted(scope & others))))
-        for number in members:
-            del left[number]
-        left[len(scopes) + len(found) - 1] = scope & others
+    for v in order.variables:
+        members = [number for number, own in left.items() if v in own]
+        if members:  # else it was not kept when another variable was eliminated
+            scope = frozenset().union(*(left.pop(number) for number in members))
+            kept = scope & frozenset().union(*left.values())
+            left[len(scopes) + len(found)] = kept
+            found.append(Bucket(members, tuple(sorted(scope)), tuple(sorted(kept))))
     if not found or len(left) > 1:
         found.append(Bucket(list(left), (), ()))
     return found
@@ -120,8 +138,7 @@ def _buckets(scopes: Sequence[tuple[int, ...]], sizes: Mapping[int, int], most: 
 
 def differences(values: NDArray[np.float64], classes: Sequence[int]) -> NDArray[np.float64]:
     """Return what each class has more than the one before, along the last axis."""
-    ordered = values[..., list(classes)]
-    return ordered[..., 1:] - ordered[..., :-1]
+    return np.diff(values[..., list(classes)])
 
 
 def smallest_changes(
@@ -141,29 +158,22 @@ def smallest_changes(
     combinations : int
         0 if the log-odds of complete rows do not depend on the column.
     """
-    target = len(variables) - 1
-    terms, tables = [], []
-    for cpt in logs:
-        axes = (*cpt.parents, cpt.variable)
-        if target in axes and set(axes) & {*ladder.places}:
-            scores = np.moveaxis(cpt.table, axes.index(target), -1)
-            terms.append(tuple(i for i in axes if i != target))
-            tables.append(differences(scores.reshape(-1, scores.shape[-1]), ladder.classes))
-    steps = max(len(ladder.codes) - 1, 0)
-    if not terms or not steps:
-        return np.zeros((steps, len(ladder.classes) - 1)), 0
-    scopes, ends, sizes, buckets = elimination(ladder, terms, variables)
-    pairs = zip(tables, ends, strict=True)
-    changes = [np.moveaxis(odds[after] - odds[before], -1, 1) for odds, (after, before) in pairs]
+    terms, scopes, ends, sizes, buckets = elimination(ladder, terms_of(logs, len(variables) - 1), variables)
+    shape = max(len(ladder.codes) - 1, 0), len(ladder.classes) - 1
+    changes = []
+    for term, (after, before) in zip(terms, ends, strict=True):
+        odds = differences(term.scores, ladder.classes)
+        changes.append(np.moveaxis(odds[after] - odds[before], -1, 1))
     lead = (-1, -2)  # the steps and the classes
     for bucket in buckets:
-        total: NDArray[np.float64] = np.zeros(())
+        total = np.zeros((*shape, *(1 for _ in bucket.scope)))
         for number in bucket.members:
             total = total + aligned(changes[number], (*lead, *scopes[number]), (*lead, *bucket.scope))
         gone = tuple(k + 2 for k, i in enumerate(bucket.scope) if i not in bucket.kept)
         scopes.append(bucket.kept)
         changes.append(total.min(axis=gone))
-    return changes[-1], min(math.prod(sizes.values()), LARGEST_COUNT)
+    combinations = math.prod(sizes.values()) if terms and shape[0] else 0
+    return changes[-1], min(combinations, LARGEST_COUNT)
 
 
 def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], ladders: Sequence[Ladder]) -> list[Cpt]:
@@ -175,9 +185,9 @@ def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], ladders: Seque
     out, target = list(weights), len(variables) - 1
     for ladder in ladders:
         least, _ = smallest_changes(ladder, variables, out)
-        lack = np.where(least < TIE, TIE - least, 0.0)
         if not (least < 0).any():
             continue
+        lack = np.where(least < TIE, TIE - least, 0.0)
         # From changes of log-odds between classes, and between states, to scores.
         scores = np.zeros((len(ladder.codes), len(ladder.classes)))
         scores[1:, 1:] = np.cumsum(np.cumsum(lack, axis=0), axis=1)
@@ -209,12 +219,11 @@ def pooled(
     """
     out, target = list(weights), len(variables) - 1
     for ladder in ladders:
+        if len(ladder.places) > 1:
+            continue
         block = np.arange(len(ladder.codes))
-        while len(ladder.places) == 1 and len(block) > 1:
-            least = smallest_changes(ladder, variables, out)[0].min(axis=1)
+        while (least := smallest_changes(ladder, variables, out)[0].min(axis=1, initial=0.0)).any():
             worst = int(least.argmin())
-            if least[worst] >= 0:
-                break
             block[block == block[worst + 1]] = block[worst]
             joined = np.array(ladder.codes)[block == block[worst]]
             share = shares[ladder.finest][joined] / shares[ladder.finest][joined].sum()

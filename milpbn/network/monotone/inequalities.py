@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +24,7 @@ from scipy.optimize import minimize
 
 from milpbn.data.dataset import Variable
 from milpbn.network.inference.elimination import aligned
-from milpbn.network.monotone.changes import Bucket, differences, elimination
+from milpbn.network.monotone.changes import Bucket, Term, differences, elimination
 from milpbn.network.monotone.wishes import Ladder
 
 #: Rounds of multipliers, and iterations of the solver in each.
@@ -44,17 +43,6 @@ class _Over(Exception):  # noqa: N818  # no error: the caller asked for it
 
 
 Loss = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-
-
-class Term(NamedTuple):
-    """A table with one axis per variable without the class: the known scores of its cells, shape (cells, C), in nats.
-
-    Unknowns are added to them, from the one of number `first`; None for none.
-    """
-
-    axes: tuple[int, ...]
-    scores: NDArray[np.float64]
-    first: int | None
 
 
 #: Entries of a sparse array: rows, columns and their common factor.
@@ -95,11 +83,10 @@ class MonotoneRows:
         minima: Entries = []
         constants, n_minima = [np.zeros((0, len(classes) - 1))], 0
         for ladder in ladders:
-            own = [term for term in terms if {*term.axes} & {*ladder.places}]
+            own, scopes, ends, sizes, buckets = elimination(ladder, terms, variables)
             steps = len(ladder.codes) - 1
             if not own or steps < 1:
                 continue
-            scopes, ends, sizes, buckets = elimination(ladder, [term.axes for term in own], variables)
             made: dict[int, NDArray[np.int64]] = {}
             for bucket in buckets:
                 wide = (steps, *(sizes[i] for i in bucket.scope))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from milpbn.data.folds import stratified_folds
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt, class_log_joint
-from milpbn.network.monotone.changes import lifted, pooled
+from milpbn.network.monotone.changes import lifted, pooled, terms_of
 from milpbn.network.monotone.check import MonotoneFit, check_monotone
-from milpbn.network.monotone.inequalities import MonotoneRows, Term, constrained_minimum
+from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
 from milpbn.network.monotone.wishes import Ladder, Monotone
 from milpbn.network.parameters.conditional import Stopped, curvature, objective
 from milpbn.network.parameters.folds import STRENGTHS
@@ -55,14 +55,7 @@ def monotone_weights(
         counts = np.bincount(codes[:, i], model.data.weights, variables[i].n_states)
         shares[i] = counts.astype(np.float64) + 1.0
     base = lifted(pooled(model.weights(kappa, None), variables, ladders, shares), variables, ladders)
-    terms = []
-    for cpt in base:
-        axes = (*cpt.parents, cpt.variable)
-        if target in axes:
-            scores = np.moveaxis(cpt.table, axes.index(target), -1).reshape(-1, model.data.n_classes)
-            terms.append(
-                Term(tuple(i for i in axes if i != target), scores, model.design.first(cpt.variable))
-            )
+    terms = terms_of(base, target, model.design.first)
     rows, _ = model.rows
     offset = class_log_joint(rows.codes, model.structure, base, model.data.n_classes, np.asarray)
     start = model.origin()
