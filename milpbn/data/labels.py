@@ -25,6 +25,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -151,6 +152,20 @@ class StateLabels:
         near = [r if x is None else _single(x) for x, r in zip(numbers, intervals, strict=True)]
         return tuple(found if _overlap(near) else near)
 
+    def ascending(self) -> list[int] | None:
+        """Return the codes in ascending order of the numbers, intervals, truth values or times that the states are.
+
+        None for other states, and for intervals that overlap.
+        """
+        numbers = [None if math.isnan(x) else x for x in map(number_of, self.states)]
+        meanings = [{key[0]: key for key in self._meanings(label)} for label in self.states]
+        others = ([found.get(kind) for found in meanings] for kind in ("truth", "time"))
+        values: Sequence[Any]
+        for values in (numbers, self.ranges, *others):
+            if None not in values:
+                return sorted(range(len(values)), key=values.__getitem__)
+        return None
+
     def spellings(self) -> list[tuple[str, ...]]:
         """Return the usual texts of each state, for programs that compare texts: True, TRUE, true; 1, 1.0."""
         taken = set(self.states)
@@ -197,7 +212,7 @@ class StateLabels:
                 found[key] = None if key in found else code
         return found
 
-    def _meanings(self, label: str) -> Iterable[Hashable]:
+    def _meanings(self, label: str) -> Iterable[tuple[Any, ...]]:
         """Yield what a label means besides a number within a range: the value that it stands for, by its kind."""
         number = self._number(label)
         if number is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import time
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.parameters import SearchParameters, estimator
 from milpbn.estimators.searched import figures_of, finished, found_or_smallest, warn_of_gap
-from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
+from milpbn.estimators.settings import choices_of, given_to, of_columns, options_of, score_of
 from milpbn.solving.grid import DISCRETISE
 from milpbn.solving.question import Question
 from milpbn.solving.selection import Approach
@@ -194,7 +195,7 @@ interrupted
         began = time.monotonic()
         task = FitTask(self, X, y, sample_weight)
         table = self._table(X, y, sample_weight)
-        result, unsaved = finished(lambda: self._search(table, task, began))
+        result, unsaved = finished(lambda: self._search(X, table, task, began))
         self._set(self._attributes(result))
         self.feature_importances_ = self._importances(table)
         if result.data.samples < table.n_rows:  # the recipe has dropped rows
@@ -206,9 +207,10 @@ interrupted
             raise unsaved
         return self
 
-    def _search(self, table: Table, task: FitTask, began: float) -> Result:
+    def _search(self, X: Any, table: Table, task: FitTask, began: float) -> Result:
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         given, options = given_to(self), options_of(self, task.hook(self._attributes))
+        options = replace(options, monotone=of_columns(self.monotone, X))
         approach = Approach.of(choices_of(self), score_of(self), options, given)
         grid = approach.grid
         if approach.score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):

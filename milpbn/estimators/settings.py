@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any
+
+import numpy as np
 
 from milpbn.errors import InputError
 from milpbn.estimators.inputs import seed, threads
@@ -39,6 +41,14 @@ def options_of(model: Any, on_change: Callable[..., Any] | None) -> Options:
         "on_change": on_change,
     }
     return Options(**{**_named(model, Options), **own})
+
+
+def of_columns(numbers: Any, X: Any) -> Any:
+    """Return the numbers of all columns of a data frame by column, since some may be no features; else as given."""
+    columns = getattr(X, "columns", ())
+    if numbers is None or isinstance(numbers, Mapping) or np.size(numbers) != len(columns):
+        return numbers
+    return dict(zip(columns, np.ravel(numbers), strict=True))
 
 
 def choices_of(model: Any) -> Choices:

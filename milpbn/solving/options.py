@@ -20,7 +20,7 @@ from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.evaluation import rarest
-from milpbn.network.monotone.wishes import Monotone, read_wishes
+from milpbn.network.monotone.wishes import Monotone, read_wishes, wishes_any
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
@@ -156,7 +156,7 @@ class Options(DeclaredOptions):
 
     def wishes(self, data: Dataset | Table) -> tuple[Monotone, ...]:
         """Return which features shall be monotone; `InputError` if they cannot be."""
-        if self.monotone is None:
+        if not wishes_any(self.monotone):
             return ()
         require_class(data, "A choice of monotone features (--monotone, monotone)")
         data = data if isinstance(data, Dataset) else data.dataset("train")
@@ -196,7 +196,7 @@ class Options(DeclaredOptions):
         """How the found structure gets its parameters: `parameters`; by default ``ml``, or what a wish needs."""
         if self.parameters is not None:
             return self.parameters
-        return "ml" if self.monotone is None else "hybrid"
+        return "hybrid" if wishes_any(self.monotone) else "ml"
 
     @property
     def n_threads(self) -> int:

@@ -55,6 +55,24 @@ def test_a_label_belongs_to_a_state(states, labels, codes):
 
 
 @pytest.mark.parametrize(
+    ("states", "order"),
+    [
+        (("9", "10", "-2"), [2, 0, 1]),
+        (("01", "1"), [0, 1]),
+        (("True", "FALSE"), [1, 0]),
+        (("2024-05-31 10:00", "2024-05-31", "2023-01-01T09:30:01.5"), [2, 1, 0]),
+        (("'(2.45-inf)'", "'(-inf-2.45]'"), [1, 0]),
+        ((), []),
+        (("[0, 10]", "[5, 7]"), None),
+        (("nan", "1"), None),
+        (("no", "yes"), None),
+    ],
+)
+def test_states_that_mean_values_are_in_their_order(states, order):
+    assert StateLabels(states).ascending() == order
+
+
+@pytest.mark.parametrize(
     ("labels", "cuts"),
     [
         (("(-inf, 48.5]", "(48.5, inf)"), (48.5,)),

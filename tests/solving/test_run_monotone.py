@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.formats.classifier_files import load_classifier, save_classifier
 from milpbn.network.monotone.check import check_classifier
@@ -111,6 +112,24 @@ def test_the_estimator_takes_names_and_scikit_learns_numbers(frame) -> None:
         (check,) = model.result_.parameters.monotone.features
         assert (check.wish.column, check.wish.classes, check.holds) == ("age", ("no", "yes"), True)
         assert falls(model.classifier_, X, "age", np.linspace(15, 85, 50)) < 1e-12
+
+
+@pytest.mark.parametrize("wish", [{"2": 1}, {2: "+", 0: 0, 1: 0}, [0, 0, 1, 0]])
+def test_the_estimator_takes_truth_values_and_columns_that_are_no_features(frame, wish) -> None:
+    X = frame[["grade"]].assign(id=np.arange(len(frame)), old=frame["age"] > 50, age=frame["age"] // 20)
+    X.columns = range(4)
+    model = MaxMarginBNClassifier(monotone=wish, n_jobs=1, backend="highs")
+    with pytest.warns(DataWarning, match="'1' looks like an identifier"):
+        fitted = clone(model).fit(X, frame["ill"])
+    (check,) = fitted.result_.parameters.monotone.features
+    assert (check.wish.column, check.holds) == ("2", True)
+
+
+@pytest.mark.parametrize("nothing", [{}, {"age": 0}, [0, 0, 0], np.zeros(3)])
+def test_no_wish_changes_nothing(table, nothing) -> None:
+    assert (
+        milpbn.solve(table, monotone=nothing, **QUICK).parameters == milpbn.solve(table, **QUICK).parameters
+    )
 
 
 @pytest.mark.parametrize(

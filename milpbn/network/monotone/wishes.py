@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.data.dataset import Variable, by_column
+from milpbn.data.dataset import Variable, by_column, finest
+from milpbn.data.variables import states_of
 from milpbn.errors import InputError
+from milpbn.util.options import quoted
 
 #: Most labels in a sentence.
 _SHOWN = 8
@@ -54,6 +56,16 @@ class Monotone:
         return f"the log-odds of {of} never {'fall' if self.rising else 'rise'} in {self.column!r}{states}"
 
 
+def wishes_any(asked: object) -> bool:
+    """Return whether a user wishes anything: neither None nor an empty mapping does, nor the number 0 alone."""
+    values = asked.values() if isinstance(asked, Mapping) else np.atleast_1d(np.asarray(asked, dtype=object))
+    return asked is not None and any(_word(value) != "0" for value in values)
+
+
+def _word(value: object) -> str:
+    return f"{value:g}" if isinstance(value, Real) else str(value)
+
+
 def read_wishes(
     asked: object, variables: Sequence[Variable], positive: str | None = None
 ) -> tuple[Monotone, ...]:
@@ -84,26 +96,37 @@ def read_wishes(
                 f"of the {len(columns)} features; got {len(numbers)}."
             )
         asked = dict(zip(columns, numbers, strict=True))
-    given = {str(key): value for key, value in asked.items()}
+    given = {str(key).strip(): value for key, value in asked.items()}
     if "positive" not in columns:
         positive = given.pop("positive", positive)
+    if not wishes_any(given):
+        return ()
     classes = _ordered_classes(variables[-1], None if positive is None else str(positive))
     found = []
     for name, value in given.items():
+        word = _word(value)
+        if word == "0":
+            continue
         if name not in columns:
             raise InputError(
                 f"--monotone (monotone) names {name!r}, which is not among the features: {_listed(columns)}."
             )
-        word = f"{value:g}" if isinstance(value, Real) else str(value)
-        if word == "0":
-            continue
         states: tuple[str, ...] = ()
         if word not in (*_RISING, *_FALLING):
-            states = tuple(map(str, value if isinstance(value, list | tuple) else word.split(":")))
+            ordered = (
+                value if isinstance(value, list | tuple) else _between_colons(word, variables, columns[name])
+            )
+            states = tuple(map(str, ordered))
         wish = Monotone(name, word not in _FALLING, states, classes)
         Ladder.of(wish, variables)  # refuses states without an order
         found.append(wish)
     return tuple(found)
+
+
+def _between_colons(word: str, variables: Sequence[Variable], places: Sequence[int]) -> Sequence[str]:
+    """Return the states in a text that has colons between them; they may have colons themselves."""
+    own = sorted((state for i in places for state in states_of(variables[i]).states), key=word.find)
+    return own if ":".join(own) == word else word.split(":")
 
 
 def _listed(labels: Collection[str]) -> str:
@@ -120,26 +143,13 @@ def _ordered_classes(target: Variable, positive: str | None) -> tuple[str, ...]:
                 f"--positive (positive) must be one of {', '.join(map(repr, target.states))}, got {positive!r}."
             )
         return tuple(sorted(target.states, key=lambda label: label == (positive or target.states[1])))
-    order = _natural_order(target)
+    order = states_of(target).ascending()
     if order is None:
         raise InputError(
             f"Monotone features (--monotone, monotone) need two classes, or classes that are numbers; {target.name!r} "
             f"has the {len(target.states)} classes {_listed(target.states)}."
         )
     return tuple(target.states[k] for k in order)
-
-
-def _natural_order(variable: Variable) -> list[int] | None:
-    """Return the codes in ascending order, without the state of missing values; None for text without an order."""
-    codes = range(variable.n_states - variable.missing_state)
-    if variable.cuts is not None:
-        return list(codes)
-    if variable.label_type in ("boolean", "datetime"):
-        return sorted(codes, key=lambda k: variable.states[k].lower())
-    try:
-        return sorted(codes, key=lambda k: float(variable.states[k]))
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -166,32 +176,31 @@ class Ladder:
     @classmethod
     def of(cls, wish: Monotone, variables: Sequence[Variable]) -> Ladder:
         """Return a wish in the codes of variables; `InputError` if they lack the column, or it has no such order."""
-        places = by_column(variables[:-1]).get(wish.column, [])
-        if not places:
+        places = by_column(variables[:-1]).get(wish.column)
+        if places is None:
             raise InputError(f"The classifier has no column {wish.column!r} that could be monotone.")
-        finest = max(places, key=lambda i: variables[i].n_states)
-        variable = variables[finest]
-        own = variable.states[: variable.n_states - variable.missing_state]
-        order: list[int] | None
-        if wish.states and variable.cuts is not None:
+        widest = finest(variables[:-1])[wish.column]
+        variable = variables[widest]
+        own, option = states_of(variable), quoted(wish.column)
+        if not wish.states:
+            order = own.ascending()
+        elif variable.cuts is not None:
             raise InputError(
-                f"The states of {wish.column!r} are intervals, which have an order; write --monotone {wish.column}=+ "
+                f"The states of {wish.column!r} are intervals, which have an order; write --monotone {option}=+ "
                 "if the log-odds never fall, or - if they never rise."
             )
-        if wish.states:
-            if sorted(wish.states) != sorted(own):
-                raise InputError(
-                    f"--monotone (monotone) gives {wish.column!r} the states {_listed(wish.states)}; it has to name "
-                    f"each of its states once: {_listed(own)}."
-                )
-            order = [own.index(state) for state in wish.states]
+        elif sorted(wish.states) == sorted(own.states):
+            order = [own.states.index(state) for state in wish.states]
         else:
-            order = _natural_order(variable)
+            raise InputError(
+                f"--monotone (monotone) gives {wish.column!r} the states {_listed(wish.states)}; it has to name "
+                f"each of its states once: {_listed(own.states)}."
+            )
         if order is None:
             raise InputError(
-                f"The states of {wish.column!r} have no order of their own: {_listed(own)}. Write them in their order "
-                f"with colons, as in --monotone {wish.column}=low:medium:high (in Python a list), or leave the feature "
-                "out of --monotone."
+                f"The states of {wish.column!r} have no order of their own: {_listed(own.states)}. Write them in their "
+                f"order with colons, as in --monotone {option}=low:medium:high (in Python a list), or leave the "
+                "feature out of --monotone."
             )
         states = variables[-1].states
         if sorted(wish.classes) != sorted(states):
@@ -199,4 +208,4 @@ class Ladder:
                 f"The classes are {', '.join(map(repr, states))}, and {wish.column!r} is to be monotone for others."
             )
         codes = order if wish.rising else order[::-1]
-        return cls(tuple(places), finest, tuple(codes), tuple(states.index(label) for label in wish.classes))
+        return cls(tuple(places), widest, tuple(codes), tuple(states.index(label) for label in wish.classes))

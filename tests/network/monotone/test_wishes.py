@@ -26,6 +26,7 @@ FEATURES = (AGE, COUNT, GRADE, FLAG)
         ({"count": "-"}, (0, 1, 2)),
         ({"grade": "low:mid:high"}, (0, 2, 1)),
         ({"grade": ["high", "mid", "low"]}, (1, 2, 0)),
+        ({" grade": "high:mid:low"}, (1, 2, 0)),
         ({"flag": "+"}, (1, 0)),
         ([0, -1, 0, 0], (0, 1, 2)),
     ],
@@ -34,6 +35,12 @@ def test_states_have_the_order_of_the_wish(asked, codes) -> None:
     (wish,) = read_wishes(asked, (*FEATURES, TWO))
     assert Ladder.of(wish, (*FEATURES, TWO)).codes == codes
     assert Ladder.of(wish, (*FEATURES, TWO)).classes == (0, 1)
+
+
+def test_states_may_have_colons() -> None:
+    variables = (Variable("opens", ("10:30", "9:00")), TWO)
+    (wish,) = read_wishes({"opens": "9:00:10:30"}, variables)
+    assert (wish.states, wish.word) == (("9:00", "10:30"), "9:00:10:30")
 
 
 def test_classes_are_ordered_by_the_positive_one_or_as_numbers() -> None:
