@@ -125,8 +125,7 @@ def _search_words(result: Result) -> list[str]:
         if result.alternatives.within is not None:
             words += ["--within", repr(result.alternatives.within)]
     fit = result.parameters
-    if fit is not None and fit.monotone is not None:
-        wishes = [check.wish for check in fit.monotone.features]
+    if fit is not None and (wishes := fit.wishes):
         words += ["--monotone", ",".join(f"{quoted(wish.column)}={quoted(wish.word)}" for wish in wishes)]
         if len(wishes[0].classes) == 2:
             words += ["--positive", wishes[0].classes[-1]]

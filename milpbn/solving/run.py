@@ -14,8 +14,9 @@ from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import SolverError
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.monotone_fit import made_monotone
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import give_up, made_monotone, refit_classifier
+from milpbn.network.parameters.refit import give_up, refit_classifier
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection

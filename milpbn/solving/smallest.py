@@ -13,8 +13,9 @@ from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset, notes_of_results
 from milpbn.errors import NoIncumbentError
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.monotone_fit import made_monotone
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import give_up, made_monotone
+from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
 from milpbn.problem.bounds import loose_bound
 from milpbn.problem.class_free import adapted

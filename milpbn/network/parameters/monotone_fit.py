@@ -28,14 +28,6 @@ from milpbn.network.structure import Structure
 TOLERANCE = 1e-5
 
 
-def with_deviations(record: ParameterFit) -> ParameterFit:
-    """Return a choice of kappa and strength that has deviations, without which nothing could be fitted."""
-    if record.strength is not None:
-        return record
-    kappa = 1.0 if record.kappa is None else min(1.0, record.kappa)
-    return replace(record, method="hybrid", fitted=True, kappa=kappa, strength=STRENGTHS[0], note="")
-
-
 def monotone_weights(
     model: LogLinear,
     ladders: Sequence[Ladder],
@@ -79,10 +71,14 @@ def monotone_fit(
     random_state: int,
     stopping: Callable[[], bool],
 ) -> tuple[ParameterFit, list[Cpt]]:
-    """Return the tables of weights, and the record with what the wishes cost on the training rows and in its folds."""
-    kappa, strength = record.kappa, record.strength
-    assert kappa is not None
-    assert strength is not None
+    """Return the record with what the wishes cost on the training rows and in its folds, and the tables of weights.
+
+    Where the choice of kappa and strength has no deviations, they get the largest strength.
+    """
+    kappa, strength = 1.0 if record.kappa is None else min(1.0, record.kappa), record.strength
+    if strength is None:
+        strength = STRENGTHS[0]
+        record = replace(record, method="hybrid", fitted=True, kappa=kappa, strength=strength, note="")
     places = {i for ladder in ladders for i in ladder.places}
 
     def both(of: LogLinear) -> tuple[list[Cpt], list[Cpt]]:
@@ -133,11 +129,8 @@ def made_monotone(
     whole, added, reason = completed(classifier.structure, n_states, objection)
     ladders = [Ladder.of(wish, classifier.variables) for wish in monotone]
     logs = [replace(cpt, table=np.log(cpt.table)) for cpt in classifier.cpts]
-    names_of = (classifier.variables[ladder.finest] for ladder in ladders)
-    shares = {
-        ladder.finest: np.array([*classifier.posterior(v.name).values()])
-        for ladder, v in zip(ladders, names_of, strict=True)
-    }
+    named = {ladder.finest: classifier.variables[ladder.finest].name for ladder in ladders}
+    shares = {i: np.array([*classifier.posterior(name).values()]) for i, name in named.items()}
     weights = lifted(pooled(logs, classifier.variables, ladders, shares), classifier.variables, ladders)
     cpts = None if reason else normalised(whole, widened(weights, whole, n_states))
     if cpts is not None and any(one is not other for one, other in zip(weights, logs, strict=True)):

@@ -10,6 +10,7 @@ from milpbn.errors import InputError
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.classifier import Classifier
 from milpbn.network.monotone.check import MonotoneCheck, MonotoneFit, check_monotone
+from milpbn.network.monotone.wishes import Monotone
 from milpbn.network.parameters.method import METHODS
 from milpbn.util.declared import NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
@@ -74,6 +75,11 @@ class ParameterFit:
     monotone: MonotoneFit | None = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("additive", "monotone")
+
+    @property
+    def wishes(self) -> tuple[Monotone, ...]:
+        """The features that were asked to be monotone."""
+        return () if self.monotone is None else tuple(check.wish for check in self.monotone.features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -155,10 +161,9 @@ class ParameterFit:
 def recorded_checks(classifier: object) -> tuple[MonotoneCheck, ...]:
     """Return whether a network has the monotone features that its file says it was fitted with; none without."""
     fit = recorded(getattr(classifier, "provenance", {}))
-    if fit is None or fit.monotone is None or not isinstance(classifier, Classifier):
+    if fit is None or not fit.wishes or not isinstance(classifier, Classifier):
         return ()
-    wishes = [check.wish for check in fit.monotone.features]
-    return check_monotone(classifier.variables, classifier.cpts, wishes)
+    return check_monotone(classifier.variables, classifier.cpts, fit.wishes)
 
 
 def recorded(provenance: Mapping[str, Any]) -> ParameterFit | None:

@@ -22,7 +22,7 @@ from milpbn.network.parameters.folds import (
 from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
 from milpbn.network.parameters.log_linear import LogLinear, NotFitted
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.network.parameters.monotone_fit import checked, made_monotone, monotone_fit, with_deviations
+from milpbn.network.parameters.monotone_fit import checked, made_monotone, monotone_fit
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget, Limit
@@ -139,11 +139,10 @@ def _fitted(
             record = _chosen(model, method.name, random_state, budget, report)
         if budget.over():
             raise Stopped
-        kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
         if ladders:
-            record = with_deviations(record)
             record, weights = monotone_fit(model, ladders, classifier, record, random_state, budget.over)
         else:
+            kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
             if record.strength is not None:
                 deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, budget.over)
             weights = model.weights(kappa, deviations)

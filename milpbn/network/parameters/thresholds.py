@@ -163,5 +163,4 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
             f"readable, or {INSTEAD}."
         )
     method = str(ParameterMethod(fit.method, fit.kappa, fit.strength))
-    wishes = () if fit.monotone is None else [check.wish for check in fit.monotone.features]
-    return refit_classifier(fitted, rows, method, monotone=wishes)[0]
+    return refit_classifier(fitted, rows, method, monotone=fit.wishes)[0]
