@@ -113,9 +113,8 @@ def read_wishes(
             )
         states: tuple[str, ...] = ()
         if word not in (*_RISING, *_FALLING):
-            ordered = (
-                value if isinstance(value, list | tuple) else _between_colons(word, variables, columns[name])
-            )
+            own = states_of(variables[columns[name][0]]).states
+            ordered = value if isinstance(value, list | tuple) else _between_colons(word, own)
             states = tuple(map(str, ordered))
         wish = Monotone(name, word not in _FALLING, states, classes)
         Ladder.of(wish, variables)  # refuses states without an order
@@ -123,10 +122,10 @@ def read_wishes(
     return tuple(found)
 
 
-def _between_colons(word: str, variables: Sequence[Variable], places: Sequence[int]) -> Sequence[str]:
+def _between_colons(word: str, states: Sequence[str]) -> Sequence[str]:
     """Return the states in a text that has colons between them; they may have colons themselves."""
-    own = sorted((state for i in places for state in states_of(variables[i]).states), key=word.find)
-    return own if ":".join(own) == word else word.split(":")
+    found = sorted(states, key=word.find)
+    return found if ":".join(found) == word else word.split(":")
 
 
 def _listed(labels: Collection[str]) -> str:
