@@ -67,7 +67,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
         choice to a recipe, and means ``ml`` without one.
     monotone : mapping, array-like or None, default=None
         Features in which the log-odds of a class never fall (1 or "+") or never rise (-1 or "-"), whatever the others
-        are: by name, such as ``{"age": 1}``, or a number for each feature, as ``monotonic_cst`` of scikit-learn. Of two
+        are: by name, such as ``{"age": 1}``, or a number for each column, as ``monotonic_cst`` of scikit-learn. Of two
         classes it is about the rarer one, unless ``"positive"`` names it. `result_.parameters.monotone` has what it
         costs.
     subset : int or None, default=None

@@ -9,9 +9,9 @@ columns of these families, and its minimum says whether the log-odds can fall:
 Columns are eliminated one after the other, as in inference, with minima in the place of sums. So the minimum is that
 over all combinations of the other columns' states, without a list of them.
 
-A classifier becomes monotone if a table gets a function of the column alone that makes up for every negative minimum:
-the change of this function is the same in all combinations, and it is 0 along every other column. So do neighbouring
-states that get the same weights. The first is for small violations, the second for large ones.
+There are two ways to make weights monotone. `lifted` adds a function of the column alone that raises every negative
+minimum to 0; it changes nothing along other columns, and is for small violations. `pooled` gives neighbouring states
+the same weights, as isotonic regression does, and is for large ones.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def terms_of(
 
 
 class Bucket(NamedTuple):
-    """A step of an elimination: the sum of some tables over a scope, and its minimum over what is not kept.
+    """A step of an elimination: the sum of the member tables over a scope, minimised over the columns not in `kept`.
 
-    The minimum is a new table, numbered behind those that there are.
+    The minimum is a table over `kept`, with the next number after all earlier tables.
     """
 
     members: list[int]
@@ -78,8 +78,9 @@ class Bucket(NamedTuple):
 class Elimination(NamedTuple):
     """How the smallest changes along a column follow from those of the terms that hold it.
 
-    Each column is the finest of its variables that the terms have. Of each term there are the columns beside the
-    ladder's, and the cells of its flattened table behind and before each step, the steps along the first axis.
+    Where variables code the same column, the one with the most states among those of the terms stands for it. For each
+    term, `scopes` has its columns other than the ladder's, and `ends` the cells of its flattened table after and before
+    each step from one state to the next, shape (S - 1, states of each column of the scope...).
     """
 
     terms: list[Term]
@@ -213,9 +214,9 @@ def pooled(
 ) -> list[Cpt]:
     """Return log-linear weights that are monotone because neighbouring states of a column have the same ones.
 
-    As in isotonic regression, the two states with the smallest change are joined until no change is negative; the
-    weights of joined states are means by their shares, of which each variable has an array. Columns with several
-    variables stay as they are.
+    As in isotonic regression, the two neighbouring states with the smallest change are joined until no change is
+    negative. Joined states get the mean of their weights; `shares` has, by variable, how much each state counts in it.
+    Columns with several variables stay as they are.
     """
     out, target = list(weights), len(variables) - 1
     for ladder in ladders:
