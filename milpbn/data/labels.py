@@ -163,7 +163,7 @@ class StateLabels:
         values: Sequence[Any]
         for values in (numbers, self.ranges, *others):
             if None not in values:
-                return sorted(range(len(values)), key=values.__getitem__)
+                return [code for _, code in sorted(zip(values, range(len(values)), strict=True))]
         return None
 
     def spellings(self) -> list[tuple[str, ...]]:
