@@ -74,17 +74,17 @@ def monitor(
     classifier : Classifier, PseudoClassifier or AveragedClassifier
         The classifier.
     new, reference : Dataset
-        Rows, encoded by it. Without a reference, columns and classes are compared with the rows by state that the
-        classifier's file has of its training rows; weights are ignored, missing values only counted, and nothing is
-        said of predictions and log P(row). Training rows as the reference are judged by tables of folds that hold them
-        out, where the classifier can be fitted again.
+        Rows, encoded by it. Without a reference, columns and classes are compared with the numbers of training rows in
+        each state, which the classifier's file holds; weights are then ignored, missing values only counted, and
+        predictions and log P(row) left out. If the reference is the training rows and the classifier can be fitted
+        again, they are judged by tables of folds that hold them out.
     psi : float
-        A population stability index above it may raise an alarm.
+        Limit of the population stability index; an alarm is above it.
     loss : float
-        So may a log-loss or cost that is above the one that the probabilities expect, by more than this share of it
-        more than in the reference.
+        Limit of a log-loss or cost: its excess over the value that the probabilities predict, less the excess in the
+        reference, as a share of that value; an alarm is above it.
     alpha : float
-        Probability of any alarm, at most, if nothing changed. It is shared equally by everything that is judged.
+        Probability of a false alarm in the whole comparison, at most; every figure that is judged gets an equal part.
 
     Raises
     ------
