@@ -148,7 +148,7 @@ def _predictions(
     import numpy as np
     import pandas as pd
 
-    from milpbn.network import AveragedClassifier, Classifier, log_posterior
+    from milpbn.network import AveragedClassifier, log_posterior
 
     log_joint = (
         classifier.predict_log_posterior(samples)
@@ -164,10 +164,6 @@ def _predictions(
     if written.proba or written.interval:
         found = {"P": np.exp(log_posterior(log_joint))}
         if written.interval:
-            if not isinstance(classifier, Classifier):
-                raise InputError(
-                    "--interval is for one Bayesian network, and the classifier is another model; leave it out."
-                )
             low, high = classifier.predict_interval(samples)
             found = {"low": low, **found, "high": high}
         columns = {f"{key}({x})": p[:, c] for c, x in enumerate(labels) for key, p in found.items()}
