@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.decision_options import DecisionOptions, decision_options, set_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options, set_notes, set_options
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_text
@@ -102,6 +102,7 @@ def predict(
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     say_notes(samples.notes, quiet=quiet)
     found = _predictions(loaded, samples, kept, written, sets)
+    say_notes(set_notes(loaded, sets), quiet=quiet)
     if written.strangeness:
         from milpbn.network.monitoring import strangeness
 
