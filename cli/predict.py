@@ -115,7 +115,7 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
     """Return the cells of the columns that are written before the predictions; missing ones are empty."""
     import pandas as pd
 
-    from milpbn.data.labels import label_of
+    from milpbn.data.cells import texts_of
     from milpbn.data.left_out import left_out_of
     from milpbn.data.row_index import is_unnamed
 
@@ -131,15 +131,7 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
         for name, why in left_out.items()
         if name in frame.columns and (why == "identifier" or (why == "row index" and not is_unnamed(name)))
     ]
-    return pd.DataFrame(
-        {
-            name: [
-                "" if empty else label_of(cell)
-                for cell, empty in zip(frame[name], frame[name].isna(), strict=True)
-            ]
-            for name in dict.fromkeys(asked or identifiers)
-        }
-    )
+    return pd.DataFrame({name: texts_of(frame[name]) for name in dict.fromkeys(asked or identifiers)})
 
 
 def _predictions(
