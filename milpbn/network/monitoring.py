@@ -79,10 +79,10 @@ def monitor(
         predictions and log P(row) left out. If the reference is the training rows and the classifier can be fitted
         again, they are judged by tables of folds that hold them out.
     psi : float
-        Limit of the population stability index; an alarm is above it.
+        Limit of the population stability index. An alarm needs a larger one, and a small p-value.
     loss : float
         Limit of a log-loss or cost: its excess over the value that the probabilities predict, less the excess in the
-        reference, as a share of that value; an alarm is above it.
+        reference, as a share of that value. An alarm needs a larger share, and a small p-value.
     alpha : float
         Probability of a false alarm in the whole comparison, at most; every figure that is judged gets an equal part.
 

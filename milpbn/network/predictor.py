@@ -173,7 +173,7 @@ class ProbabilityPredictor(Predictor):
     @property
     def no_intervals(self) -> str | None:
         """Why the probabilities have no intervals, a clause; None if they have."""
-        return "only those of a single Bayesian network have, and this classifier is none"
+        return "only a single Bayesian network has them, and this classifier is none"
 
     def predict_interval(
         self, source: Source, share: float = 0.95, *, draws: int = DRAWS, random_state: int = 0

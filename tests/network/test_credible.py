@@ -116,7 +116,7 @@ def test_what_has_no_counts_has_no_intervals():
         (truth, "does not say from how many rows"),
         (hybrid, r"fitted to the classes \(cll\), and are not counts"),
         (Classifier.fit(data, truth.structure, 0.0), "without smoothing"),
-        (AveragedClassifier((fitted, fitted)), r"\(--interval\): only those of a single Bayesian network"),
+        (AveragedClassifier((fitted, fitted)), r"\(--interval\): only a single Bayesian network has them"),
         (PseudoClassifier(fitted.variables, fitted.cpts), "this classifier is none"),
     ):
         with pytest.raises(InputError, match=sentence):
