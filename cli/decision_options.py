@@ -146,3 +146,11 @@ def set_options(error: float | None, by_class: bool) -> Values:
     if by_class and error is None:
         raise InputError("--per-class is about sets; add --conformal SHARE, such as --conformal 0.1.")
     return Values(error=error, by_class=by_class)
+
+
+def set_notes(classifier: AnyClassifier, sets: Values) -> list[str]:
+    """Return the notes on sets that the verbs print."""
+    if sets.error is None or classifier.conformal is None:
+        return []
+    doubt = classifier.conformal.rare_classes(classifier.classes, sets.error, by_class=sets.by_class)
+    return [] if doubt is None else [doubt]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.decision_options import DecisionOptions, decision_options, set_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options, set_notes, set_options
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, options, verb
@@ -90,6 +90,7 @@ def evaluate(
     record = recorded(provenance)
     about = None if record is None else record.to_dict()
     found = [] if sets.error is None else evaluate_sets(loaded, samples, sets.error, by_class=sets.by_class)
+    say_notes(set_notes(loaded, sets), quiet=quiet)
     document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
     document |= {"sets": [asdict(one) for one in found]} if found else {}
     write_json(output, document)

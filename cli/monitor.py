@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from milpbn.cli.sections import given, option, options, verb
 from milpbn.cli.steps import json_line, say_notes, write_json, write_text
 from milpbn.cli.table_options import RowOptions, row_options
 from milpbn.cli.types import DATA, FILE, NUMBER, OUTPUT
+from milpbn.util.plurals import counted
 
 if TYPE_CHECKING:
     from milpbn.network.monitoring import Monitoring
@@ -63,11 +65,11 @@ def monitor(
 ) -> int:
     """Compare the rows of DATA with those from which CLASSIFIER was learnt.
 
-    For each column, the population stability index (PSI) says how far the shares of its states moved, beside the value
-    that is expected if nothing changed. So do the class (where DATA has labels), the predicted class, and the
-    log-likelihood of the rows under the network, which falls where columns no longer go together as they did. Missing
-    and unseen values are counted. With labels, log-loss and cost stand beside what the classifier's probabilities
-    expect.
+    For each column, the population stability index (PSI) measures how far the shares of its states moved, and is shown
+    beside the value to expect if nothing changed. There is also one for the class (where DATA has labels), for the
+    predicted class, and for the log-likelihood of the rows under the network, which falls where columns no longer
+    depend on each other as they did. Missing and unseen values are counted. With labels, log-loss and cost are compared
+    with the values that the classifier's probabilities predict.
 
     Without --reference, columns and the class are compared with the numbers of training rows by state that CLASSIFIER
     holds; every row then counts once, and missing values raise no alarm. With the training rows as the reference,
@@ -111,17 +113,22 @@ def describe(found: Monitoring) -> str:
     """Return the figures as lines of text."""
     beside = "the classifier's file, of" if found.reference is None else f"{found.reference},"
     limits, figures = found.limits, found.figures
+    losses = f", losses {100 * limits['loss']:g} % above the expected ones" if found.losses else ""
     lines = [
-        f"data         {found.data}: {found.rows} rows",
-        f"reference    {beside} {found.reference_rows} rows",
+        f"data         {found.data}: {counted(found.rows, 'row')}",
+        f"reference    {beside} {counted(found.reference_rows, 'row')}",
         f"alarms       {', '.join(found.alarms) or 'none'}",
-        f"             PSI above {limits['psi']:g} with a p-value of at most {limits['p_value']:.2g}",
+        f"limits       PSI above {limits['psi']:g}{losses}, with a p-value of at most {limits['p_value']:.2g}",
     ]
     if figures is not None:
         error = f"calibration error {100 * figures.calibration_error:.2f} %"
         lines.append(f"accuracy     {accuracy_line(figures)}; {error}")
     for loss in found.losses:
-        more = "" if loss.reference is None else f"; the reference is {loss.reference:+.4f} off"
+        more = (
+            ""
+            if loss.reference is None
+            else f"; the reference is {loss.reference:+.4f} from the expected one"
+        )
         lines.append(
             f"{loss.name:<12} {loss.value:.4f}, and {loss.expected:.4f} is expected by the probabilities{more}; "
             f"p = {loss.p_value:.2g}{'  ALARM' if loss.alarm else ''}"
@@ -131,5 +138,7 @@ def describe(found: Monitoring) -> str:
         numbers = [f"{shift.psi:.4f}", f"{shift.expected:.4f}", f"{shift.p_value:.2g}"]
         shares = [f"{100 * share:.1f} %" for share in (shift.missing, shift.unseen)]
         change = [shift.state, f"{100 * shift.before:.1f} to {100 * shift.now:.1f} %"]
+        if math.isnan(shift.before + shift.now):
+            change = ["(no values)", ""]
         table.append([shift.name, *numbers, *shares, *change, "ALARM" if shift.alarm else ""])
     return "\n".join([*lines, *table_lines(table)])

@@ -124,7 +124,7 @@ def _test_rows(
     classifier: AnyClassifier, how: RowOptions, tested: Values
 ) -> tuple[Dataset, dict[str, int] | None]:
     """Return the rows of ``--test``, and the positions of those of ``--rows`` by what they are called."""
-    from milpbn.data.labels import label_of
+    from milpbn.data.cells import texts_of
     from milpbn.network import AveragedClassifier
 
     samples, _ = how.read(classifier, tested.test)
@@ -138,10 +138,7 @@ def _test_rows(
     column, frame = tested.id, load_table(classifier, tested.test, how.data_dir, how.form).frame
     if column not in frame.columns:
         raise InputError(f"--id is {column!r}, which is no column of {tested.test!r}.")
-    cells = [
-        "" if empty else label_of(cell)
-        for cell, empty in zip(frame[column], frame[column].isna(), strict=True)
-    ]
+    cells = texts_of(frame[column])
     for name in asked:
         if (count := cells.count(name)) != 1:
             raise InputError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.decision_options import DecisionOptions, decision_options, set_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options, set_notes, set_options
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_text
@@ -102,6 +102,7 @@ def predict(
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     say_notes(samples.notes, quiet=quiet)
     found = _predictions(loaded, samples, kept, written, sets)
+    say_notes(set_notes(loaded, sets), quiet=quiet)
     if written.strangeness:
         from milpbn.network.monitoring import strangeness
 
@@ -114,7 +115,7 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
     """Return the cells of the columns that are written before the predictions; missing ones are empty."""
     import pandas as pd
 
-    from milpbn.data.labels import label_of
+    from milpbn.data.cells import texts_of
     from milpbn.data.left_out import left_out_of
     from milpbn.data.row_index import is_unnamed
 
@@ -130,15 +131,7 @@ def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[st
         for name, why in left_out.items()
         if name in frame.columns and (why == "identifier" or (why == "row index" and not is_unnamed(name)))
     ]
-    return pd.DataFrame(
-        {
-            name: [
-                "" if empty else label_of(cell)
-                for cell, empty in zip(frame[name], frame[name].isna(), strict=True)
-            ]
-            for name in dict.fromkeys(asked or identifiers)
-        }
-    )
+    return pd.DataFrame({name: texts_of(frame[name]) for name in dict.fromkeys(asked or identifiers)})
 
 
 def _predictions(
@@ -148,7 +141,7 @@ def _predictions(
     import numpy as np
     import pandas as pd
 
-    from milpbn.network import AveragedClassifier, Classifier, log_posterior
+    from milpbn.network import AveragedClassifier, log_posterior
 
     log_joint = (
         classifier.predict_log_posterior(samples)
@@ -164,10 +157,6 @@ def _predictions(
     if written.proba or written.interval:
         found = {"P": np.exp(log_posterior(log_joint))}
         if written.interval:
-            if not isinstance(classifier, Classifier):
-                raise InputError(
-                    "--interval is for one Bayesian network, and the classifier is another model; leave it out."
-                )
             low, high = classifier.predict_interval(samples)
             found = {"low": low, **found, "high": high}
         columns = {f"{key}({x})": p[:, c] for c, x in enumerate(labels) for key, p in found.items()}

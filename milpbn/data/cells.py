@@ -115,6 +115,11 @@ def mark_missing(
     return frame.assign(**changed), {name: values for name, values in absent.items() if values}
 
 
+def texts_of(series: pd.Series) -> list[str]:
+    """Return the labels of the cells of a column; missing ones are empty."""
+    return ["" if empty else label_of(cell) for cell, empty in zip(series, series.isna(), strict=True)]
+
+
 def _without(series: pd.Series, values: list[object]) -> pd.Series:
     """Return a series with nulls instead of some values, without a change of the others."""
     if isinstance(series.dtype, pd.CategoricalDtype):

@@ -299,8 +299,8 @@ class Classifier(TableClassifier):
         (`milpbn.network.cpt.Cpt.concentration`). Raises `InputError` if the tables are no smoothed counts.
         """
         self.require_class()
-        if (reason := self.no_intervals) is not None:
-            raise InputError(f"The probabilities have no intervals (--interval): {reason}.")
+        if self.no_intervals is not None:
+            return super().predict_interval(source)
         return credible_intervals(self.cpts, self.encode(source), share, draws, random_state)
 
     def interval_in_words(self, source: Source, label: str) -> str:

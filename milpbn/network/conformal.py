@@ -99,6 +99,14 @@ class Conformal:
         nothing = np.full((1, len(self.largest) - 1), -1.0)
         return self.shares([nothing] * (len(self.tables) or 1), by_class=by_class)[0]
 
+    def rare_classes(self, classes: Sequence[str], error: float, *, by_class: bool) -> str | None:
+        """Return a sentence on classes with so few calibration rows that they are in every set; None without any."""
+        least = self.least_errors(by_class=by_class)
+        always = ", ".join(label for label, low in zip(classes, least, strict=True) if error <= low)
+        if not always:
+            return None
+        return f"For an error of {error:g} there are too few calibration rows of {always}, which is in every set."
+
     def sets(
         self,
         probabilities: Sequence[NDArray[np.float64]],
@@ -128,12 +136,8 @@ class Conformal:
                 f"Sets are calibrated on {self.origin}, which is too few for an error of {error:g}: all classes would "
                 f"be in every set. Give more than {least.min():.4g} (--conformal), or calibrate on more rows."
             )
-        if error <= least.max():
-            always = ", ".join(label for label, low in zip(classes, least, strict=True) if error <= low)
-            warn(
-                f"For an error of {error:g} there are too few calibration rows of {always}, which is in every set.",
-                DataWarning,
-            )
+        if (doubt := self.rare_classes(classes, error, by_class=by_class)) is not None:
+            warn(doubt, DataWarning)
         inside = self.shares(probabilities, by_class=by_class) > error
         inside[np.arange(len(own)), own.argmax(axis=1)] = True
         return inside

@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.calibration import LARGEST_LOSS, losses_of_logs
 from milpbn.network.classifier import Classifier, TableClassifier, rows_by_state
+from milpbn.network.decisions import DecisionRule
 from milpbn.network.evaluation import Evaluation, evaluate, labelled_rows
 from milpbn.network.parameters.thresholds import held_out_folds
 from milpbn.network.shifts import Excess, Shift, cells, excess, shift
@@ -73,17 +74,17 @@ def monitor(
     classifier : Classifier, PseudoClassifier or AveragedClassifier
         The classifier.
     new, reference : Dataset
-        Rows, encoded by it. Without a reference, columns and classes are compared with the rows by state that the
-        classifier's file has of its training rows; weights are ignored, missing values only counted, and nothing is
-        said of predictions and log P(row). Training rows as the reference are judged by tables of folds that hold them
-        out, where the classifier can be fitted again.
+        Rows, encoded by it. Without a reference, columns and classes are compared with the numbers of training rows in
+        each state, which the classifier's file holds; weights are then ignored, missing values only counted, and
+        predictions and log P(row) left out. If the reference is the training rows and the classifier can be fitted
+        again, they are judged by tables of folds that hold them out.
     psi : float
-        A population stability index above it may raise an alarm.
+        Limit of the population stability index. An alarm needs a larger one, and a small p-value.
     loss : float
-        So may a log-loss or cost that is above the one that the probabilities expect, by more than this share of it
-        more than in the reference.
+        Limit of a log-loss or cost: its excess over the value that the probabilities predict, less the excess in the
+        reference, as a share of that value. An alarm needs a larger share, and a small p-value.
     alpha : float
-        Probability of any alarm, at most, if nothing changed. It is shared equally by everything that is judged.
+        Probability of a false alarm in the whole comparison, at most; every figure that is judged gets an equal part.
 
     Raises
     ------
@@ -241,33 +242,31 @@ def _losses(
     classifier: TableClassifier | AveragedClassifier, new: Dataset, views: Sequence[View]
 ) -> list[Excess]:
     """Compare log-loss and cost of the rows with a label with what the probabilities expect."""
-    decision = classifier.decision
-    costly = decision is not None and not decision.is_threshold
+    if not new.has_class:
+        return []
+    known = [
+        (view, rows.take(np.flatnonzero(rows.y != MISSING))) for view, rows in (*views, (classifier, new))
+    ]
+    if not known[-1][1].n_samples:
+        return []
+    judged = [(rows, view.predict_log_posterior(rows)) for view, rows in known if rows.n_samples]
+    rule = classifier.decision
+    rules = {"log-loss": None} if rule is None or rule.is_threshold else {"log-loss": None, "cost": rule}
     found = []
-    for name in ("log-loss", "cost") if costly else ("log-loss",):
-        known = [
-            (tables, rows.take(np.flatnonzero(rows.y != MISSING)))
-            for tables, rows in (*views, (classifier, new))
-        ]
-        parts: list[
-            tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
-        ] = []
-        for tables, rows in known if new.has_class else []:
-            if not rows.n_samples:
-                continue
-            logs = tables.predict_log_posterior(rows)
-            if name == "log-loss":
-                losses, by_class = losses_of_logs(logs, rows.y), np.minimum(-logs, LARGEST_LOSS)
-            else:
-                assert decision is not None
-                answers = decision.answer(np.exp(logs))
-                losses = decision.of_rows(rows.y, answers)
-                every = [np.full_like(rows.y, c) for c in range(logs.shape[1])]
-                by_class = np.column_stack([decision.of_rows(one, answers) for one in every])
-            parts.append((losses, by_class, np.exp(logs), rows.weights))
-        if parts and known[-1][1].n_samples:
-            *before, now = parts
-            more = [own - (p * by_class).sum(axis=1) for own, by_class, p, _ in before]
-            beside = (np.concatenate(more), np.concatenate([part[3] for part in before])) if before else None
-            found.append(excess(name, *now, reference=beside))
+    for name, costs in rules.items():
+        *before, now = [(*_lost(costs, rows.y, logs), np.exp(logs), rows.weights) for rows, logs in judged]
+        more = [own - (p * by_class).sum(axis=1) for own, by_class, p, _ in before]
+        beside = (np.concatenate(more), np.concatenate([part[3] for part in before])) if before else None
+        found.append(excess(name, *now, reference=beside))
     return found
+
+
+def _lost(
+    costs: DecisionRule | None, y: NDArray[np.integer], logs: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the loss of each row, shape (M,), and the one in each class, shape (M, C); without costs the log-loss."""
+    if costs is None:
+        return losses_of_logs(logs, y), np.minimum(-logs, LARGEST_LOSS)
+    answers = costs.answer(np.exp(logs))
+    every = [costs.of_rows(np.full_like(y, c), answers) for c in range(logs.shape[1])]
+    return costs.of_rows(y, answers), np.column_stack(every)

@@ -15,6 +15,7 @@ from milpbn.data.encodings import encodings_of
 from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
 from milpbn.network.conformal import Conformal, Tables
+from milpbn.network.credible import DRAWS
 from milpbn.network.decisions import DO_NOT_KNOW, Costs, DecisionRule
 from milpbn.network.inference.queries import Queries
 from milpbn.network.margins import log_posterior
@@ -168,6 +169,20 @@ class ProbabilityPredictor(Predictor):
         own = self.predict_proba(data)
         by_folds = [self.with_tables(fold).predict_proba(data) for fold in self.conformal.tables] or [own]
         return self.conformal.sets(by_folds, own, self.classes, error, by_class=by_class)
+
+    @property
+    def no_intervals(self) -> str | None:
+        """Why the probabilities have no intervals, a clause; None if they have."""
+        return "only a single Bayesian network has them, and this classifier is none"
+
+    def predict_interval(
+        self, source: Source, share: float = 0.95, *, draws: int = DRAWS, random_state: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lower and upper ends of intervals of P(c | z_m), shape (M, C) both.
+
+        See `milpbn.Classifier.predict_interval`. `InputError` if the probabilities have none.
+        """
+        raise InputError(f"The probabilities have no intervals (--interval): {self.no_intervals}.")
 
     def with_tables(self, tables: Tables) -> ProbabilityPredictor:
         """Return the same model with other probability tables, those of each network."""

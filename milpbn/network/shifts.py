@@ -30,7 +30,8 @@ class Shift:
     `psi` is the population stability index, the sum over the states of (q - p) log(q / p) of the shares p before and q
     now, where half a row is added to every state that occurs; `expected` and `chance` are its mean and its 99 %
     quantile if nothing changed, and `p_value` the probability of an index at least as large. The share of `state`
-    changed the most, from `before` to `now`. `missing` and `unseen` are shares of the new rows.
+    changed the most, from `before` to `now`; NaN where no row is compared, such as those of an absent column.
+    `missing` and `unseen` are shares of the new rows.
     """
 
     name: str
@@ -94,7 +95,7 @@ def shift(
     unseen, missing = (float(count / max(1, now.sum())) for count in now[-2:])
     if known:
         before, now = before[:-1], now[:-1]
-    shares = [counts / max(1, counts.sum()) for counts in (before, now)]
+    shares = [counts / (counts.sum() or np.nan) for counts in (before, now)]
     k = int(np.abs(shares[1] - shares[0]).argmax())
     pooled = before + now
     occurs = pooled > 0

@@ -1,7 +1,7 @@
 """What a publication of a Bayesian network should say, filled in as far as the result knows it; and a model card.
 
-The headings are those for which reporting standards ask: "Reporting Standards for Bayesian Network Modelling", Entropy
-27(1):69 (2025). What only the author knows is left open.
+The items are this project's own list; journals may ask for others ("Reporting Standards for Bayesian Network
+Modelling", Entropy 27(1):69, 2025, is such a standard). What only the author knows is left open.
 """
 
 from __future__ import annotations
@@ -111,8 +111,8 @@ def checklist_table(found: Checklist) -> str:
             told = '<span class="muted">to be written by the author</span>' if value is None else words(value)
             rows += f'<tr><th scope="row">{words(item)}</th><td>{told}</td></tr>'
     return (
-        "<p>What a publication of a Bayesian network should say, with headings after the reporting standards of "
-        "Entropy 27(1):69 (2025). What the result knows is filled in.</p>"
+        "<p>What a publication of a Bayesian network should say, by milpbn's own list. Compare it with the list of a "
+        "reporting standard, such as Entropy 27(1):69 (2025). What the result knows is filled in.</p>"
         f'<div class="mb-scroll"><table><tbody>{rows}</tbody></table></div>'
     )
 

@@ -150,6 +150,15 @@ def test_sets_are_calibrated_predicted_and_evaluated(ward, tmp_path):
     assert document["sets"][0]["coverage"] == pytest.approx(np.mean(covered))
     assert f"{100 * np.mean(covered):.2f} %" in shown
     assert "left out: only" in succeed("convert", tmp_path / "s.json", tmp_path / "s.sql").stderr
+    rows = pd.read_csv(ward / "test.csv")
+    rows[rows["state"] == "well"].to_csv(tmp_path / "well.csv", index=False)
+    succeed(
+        *("decide", ward / "c.json", tmp_path / "well.csv", "--conformal", "new"),
+        *("--output", tmp_path / "w.json"),
+    )
+    for verb in ("predict", "evaluate"):
+        told = succeed(verb, tmp_path / "w.json", ward / "test.csv", *words).stderr
+        assert "too few calibration rows of sick, which is in every set" in told
 
 
 def test_probabilities_are_shown_with_intervals(ward, tmp_path):

@@ -51,6 +51,22 @@ def test_the_exit_code_says_whether_there_is_an_alarm(ward, tmp_path):
     assert "--alpha is above 0" in refused("monitor", c, train, "--alpha", "2").stderr
 
 
+def test_an_absent_column_is_compared_only_with_rows(ward, tmp_path):
+    """Without a reference nothing is known of missing values; JSON has null for the shares of no values."""
+    pd.read_csv(ward / "same.csv").drop(columns="x1")[:1].to_csv(tmp_path / "lack.csv", index=False)
+    found = run("monitor", ward / "c.json", tmp_path / "lack.csv", "--output", tmp_path / "found.json")
+    assert found.exit_code == 0
+    says(found.stdout, "lack: 1 row\n", "(no values)")
+    text = (tmp_path / "found.json").read_text()
+    assert not {"NaN", "Infinity"} & set(text.replace(",", " ").split())
+    [shift] = [one for one in json.loads(text)["shifts"] if one["name"] == "x1"]
+    assert (shift["before"] > 0, shift["now"], shift["missing"], shift["psi"]) == (True, None, 1, 0)
+    pd.read_csv(ward / "same.csv").drop(columns="x1").to_csv(tmp_path / "lack.csv", index=False)
+    found = run("monitor", ward / "c.json", tmp_path / "lack.csv", "--reference", ward / "train.csv")
+    assert found.exit_code == 1
+    assert "alarms       x1" in found.stdout
+
+
 def test_strangeness_is_a_column_of_the_predictions(ward):
     frame = pd.read_csv(
         io.StringIO(run("predict", ward / "c.json", ward / "same.csv", "--strangeness", "-q").stdout)

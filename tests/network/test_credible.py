@@ -10,8 +10,10 @@ import pytest
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.errors import InputError
 from milpbn.network import (
+    AveragedClassifier,
     Classifier,
     Cpt,
+    PseudoClassifier,
     Structure,
     load_classifier,
     save_classifier,
@@ -114,6 +116,8 @@ def test_what_has_no_counts_has_no_intervals():
         (truth, "does not say from how many rows"),
         (hybrid, r"fitted to the classes \(cll\), and are not counts"),
         (Classifier.fit(data, truth.structure, 0.0), "without smoothing"),
+        (AveragedClassifier((fitted, fitted)), r"\(--interval\): only a single Bayesian network has them"),
+        (PseudoClassifier(fitted.variables, fitted.cpts), "this classifier is none"),
     ):
         with pytest.raises(InputError, match=sentence):
             classifier.predict_interval(data)
