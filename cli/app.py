@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import chain
 from typing import Any, NoReturn
 
 import click
@@ -13,26 +14,16 @@ import click
 from milpbn.cli.report import report
 from milpbn.version import __version__
 
-#: The verbs, the main job first; each is a function in a module of its name.
-VERBS = (
-    *(
-        "solve",
-        "bound",
-        "stability",
-        "verify",
-        "export",
-        "import_",
-        "convert",
-        "decide",
-        "predict",
-        "evaluate",
-        "monitor",
-        "query",
-    ),
-    *("explain", "precision", "plot", "page", "info", "score", "learn", "compare", "library", "reproduce"),
-    *("data", "instances", "backends"),
-    "compile_",
-)
+#: The verbs by task, the main job first; each is a function in a module of its name.
+VERBS = {
+    "Learn": ("solve", "bound", "learn", "compare", "stability"),
+    "Check": ("verify", "score", "library"),
+    "Use a classifier": ("predict", "evaluate", "decide", "monitor", "query", "precision"),
+    "Look": ("explain", "plot", "page", "info"),
+    "Other programs": ("export", "import_", "convert", "backends"),
+    "Data and papers": ("data", "instances", "reproduce"),
+    "This installation": ("compile_",),
+}
 #: Set by the shell when it asks for completions.
 _COMPLETING = "_MILPBN_COMPLETE"
 
@@ -43,6 +34,15 @@ class App(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order they were added, the main job first."""
         return list(self.commands)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs task by task."""
+        width = max(map(len, self.commands))
+        for task, modules in VERBS.items():
+            with formatter.section(task):
+                verbs = [_verb(module) for module in modules]
+                rows = [(str(verb.name).ljust(width), verb.get_short_help_str(limit=90)) for verb in verbs]
+                formatter.write_dl(rows)
 
     def main(self, args: Sequence[str] | None = None, *positional: Any, **extra: Any) -> NoReturn:
         """Run and exit, as click does."""
@@ -89,5 +89,10 @@ def app(context: click.Context) -> int | None:
     return None
 
 
-for _name in VERBS:
-    app.add_command(getattr(import_module(f"milpbn.cli.{_name}"), _name))
+def _verb(module: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"milpbn.cli.{module}"), module)
+    return command
+
+
+for _name in chain.from_iterable(VERBS.values()):
+    app.add_command(_verb(_name))

@@ -10,6 +10,11 @@ from typing import TYPE_CHECKING
 from milpbn.util.lazy import lazily
 
 if TYPE_CHECKING:
+    from milpbn import data as data
+    from milpbn import errors as errors
+    from milpbn import network as network
+    from milpbn import plotting as plotting
+    from milpbn import sklearn as sklearn
     from milpbn.claims.result import Result as Result
     from milpbn.data import Dataset as Dataset
     from milpbn.data import Table as Table
@@ -59,4 +64,5 @@ __getattr__, __dir__ = lazily(
         "solving.stability": ["stability"],
         "version": ["__version__"],
     },
+    ("data", "errors", "network", "plotting", "sklearn"),
 )

@@ -32,11 +32,19 @@ def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]
     typed = {alias.asname: (str(node.module), alias.name) for node in imports for alias in node.names}
-    assert dir(package) == package.__all__ == sorted(map(str, typed))
+    modules = [str(name) for name, (module, _) in typed.items() if module == package.__name__]
+    assert dir(package) == sorted(map(str, typed))
+    assert package.__all__ == sorted({*map(str, typed)} - {*modules})
     assert "__all__" not in ast.unparse(tree)  # a computed one would hide all names from ``import *`` there
     for name, (module, original) in typed.items():
         assert name == original  # only such a name is exported for type checkers
         assert getattr(package, name) is getattr(import_module(module), original)
+
+
+def test_public_modules_need_no_import_of_their_own() -> None:
+    code = "import milpbn; print(milpbn.network.load_classifier, milpbn.errors.InputError, milpbn.sklearn, milpbn.plotting)"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    assert not hasattr(milpbn, "networks")
 
 
 def test_public_names_are_found_without_source_files(tmp_path: Path) -> None:

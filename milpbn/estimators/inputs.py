@@ -68,7 +68,10 @@ def features_frame(
         repeated = X.columns[X.columns.duplicated()][0]
         raise InputError(f"The column name {repeated!r} occurs more than once in X; names must differ.")
     if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
-        validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
+        try:
+            validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
+        except ValueError as error:
+            raise type(error)(f"{error}{_columns_hint(estimator, X)}") from None
         if X.shape[0] == 0 or X.shape[1] == 0:
             check_array(np.empty(X.shape), estimator=estimator, input_name="X")  # raises
         names = [str(c) if str(c).strip() else "" for c in X.columns]
@@ -91,6 +94,18 @@ def features_frame(
     for name, column in used.items():
         _check_scalars(str(name), column)
     return frame
+
+
+def _columns_hint(estimator: Any, X: pd.DataFrame) -> str:
+    """Return what to do about columns whose names are not those of the fit."""
+    fitted = getattr(estimator, "feature_names_in_", ())
+    if not len(fitted) or list(fitted) == list(X.columns):
+        return ""
+    if set(fitted) <= set(X.columns):
+        return "Give the columns of the fit in their order: X[model.feature_names_in_].\n"
+    if not hasattr(estimator, "classifier_"):
+        return ""
+    return "To predict without some columns, give the table to model.classifier_, which sums them out.\n"
 
 
 def asked_out(frame: pd.DataFrame, drop: Columns, features: Columns) -> set[str]:

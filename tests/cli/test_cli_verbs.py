@@ -10,7 +10,7 @@ import pytest
 from cli_common import QUICK, ended, load, refused, run, says, succeed, toy_rows, write_csv
 
 import milpbn
-from milpbn.cli.app import app
+from milpbn.cli.app import VERBS, app
 from milpbn.errors import SolverError
 
 
@@ -30,6 +30,14 @@ def test_the_help_states_the_least_memory_limit(verb):
 def test_help_and_version():
     assert run().output == run("--help").output
     assert run("--version").output == f"milpbn {milpbn.__version__}\n"
+
+
+def test_the_help_lists_every_verb_under_a_task():
+    lines = run("--help").output.splitlines()
+    first = lines.index("Learn:")
+    listed = [line.split()[0] for line in lines[first:] if line[:2] == "  " and line[2:3].strip()]
+    assert listed == list(app.commands)
+    assert [line for line in lines[first:] if line and line[0] != " "] == [f"{task}:" for task in VERBS]
 
 
 def test_help_imports_nothing_heavy():

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from fine import refined
 from sklearn.base import clone
+from sklearn.datasets import load_iris
 
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.sklearn import MaxMarginBNClassifier, NaiveBayesClassifier, TANClassifier
@@ -60,7 +61,7 @@ def test_columns_that_were_left_out_need_not_come_at_prediction(frame, model) ->
         warnings.simplefilter("error")
         np.testing.assert_array_equal(fitted.predict_proba(X[["x", "z"]]), expected)
         np.testing.assert_array_equal(fitted.predict_proba(X.drop(columns="id")), expected)
-    with pytest.raises(ValueError, match=r"yet now missing:\n- z\n\Z"):
+    with pytest.raises(ValueError, match=r"yet now missing:\n- z\nTo predict"):
         fitted.predict(X[["x"]])
 
 
@@ -184,3 +185,15 @@ def test_two_variables_of_a_column_are_read_from_it(frame) -> None:
         explained = fitted.explain_local(table)[0]
         assert [c.variables for c in explained.contributions[:-1]] == [(name,) for name in names]
         assert list(fitted.sample(5, random_state=0)[0]) == names
+
+
+def test_columns_under_other_names_get_a_sentence_about_what_to_do():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = NaiveBayesClassifier().fit(X, y)
+    for other in (X[X.columns[::-1]], X.assign(more=1)):
+        with pytest.raises(ValueError, match=r"names should match[\s\S]*X\[model\.feature_names_in_\]"):
+            model.predict(other)
+        assert (model.predict(other[model.feature_names_in_]) == model.predict(X)).all()
+    with pytest.raises(ValueError, match=r"yet now missing[\s\S]*model\.classifier_"):
+        model.predict(X.iloc[:, :3])
+    assert len(model.classifier_.predict(X.iloc[:, :3])) == len(X)
