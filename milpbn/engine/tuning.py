@@ -88,6 +88,12 @@ class NodeTuning:
         "of the sample, by more than this.",
         _FEW,
     )
+    least_width: float = parameter(
+        1.0,
+        "nats",
+        "`width` is at least this, because log-margins move by nats between parent and child, however small gamma is.",
+        _FEW,
+    )
     likelihood_width: float = parameter(
         12.0,
         "nats",

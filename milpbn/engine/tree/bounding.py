@@ -125,7 +125,9 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
         The parent's bound.
     """
     model, point = worker.context.model, worker.point
-    width = _STEPS.likelihood_width if model.softening.smooth else _STEPS.width * model.softening.cap
+    width = max(_STEPS.width * model.softening.cap, _STEPS.least_width)
+    if model.softening.smooth:
+        width = _STEPS.likelihood_width
     reach = _STEPS.reach
     state = point.state
     start = float(state.temperature)
