@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -325,26 +325,29 @@ def _criterion(folds: Folds, one: Compared) -> float:
     return folds.mean(one.losses) + prior / float(folds.weights.sum())
 
 
+def trial_of(
+    candidate: Setup, log_loss: float | None = None, difference: float = 0.0, standard_error: float = 0.0
+) -> AdditiveTrial:
+    """Return the record of a candidate; without a log-loss it was not compared."""
+    return AdditiveTrial(
+        cuts=candidate.cuts,
+        structure=candidate.structure,
+        **asdict(candidate.penalty.strengths),
+        kappa=candidate.penalty.kappa,
+        log_loss=log_loss,
+        difference=difference,
+        standard_error=standard_error,
+    )
+
+
 def fit_record(
     folds: Folds, best: Compared, tried: Sequence[Compared], complete: bool, n_folds: int
 ) -> AdditiveFit:
     """Return the record of a choice."""
-    trials = []
-    for one in tried:
-        more, error = folds.difference(one.losses, best.losses)
-        names = ("main_ridge", "main_smoothness", "pair_ridge", "pair_smoothness")
-        penalty = one.candidate.penalty
-        trials.append(
-            AdditiveTrial(
-                cuts=one.candidate.cuts,
-                structure=one.candidate.structure,
-                **dict(zip(names, penalty.strengths.values, strict=True)),
-                kappa=penalty.kappa,
-                log_loss=folds.mean(one.losses),
-                difference=more,
-                standard_error=error,
-            )
-        )
+    trials = (
+        trial_of(one.candidate, folds.mean(one.losses), *folds.difference(one.losses, best.losses))
+        for one in tried
+    )
     return AdditiveFit(
         trials=tuple(trials),
         chosen=next(k for k, one in enumerate(tried) if one is best),
