@@ -257,6 +257,31 @@ def test_constraints_hold_for_the_tables_or_are_named() -> None:
     assert alone.classifier.structure == alone.structure
 
 
+def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learning, "PLANS", ((learning.MOST_ROWS, 4, 1),))
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    fits: list[tuple[int, float]] = []
+    plain = Additive.fit
+
+    def fit(self: Additive, penalty: Any, *arguments: Any) -> Any:
+        fits.append((len(self.interactions), penalty.kappa))
+        return plain(self, penalty, *arguments)
+
+    monkeypatch.setattr(Additive, "fit", fit)
+    counts = []
+    for limit in (choice.HOPELESS, -1e9):
+        monkeypatch.setattr(choice, "HOPELESS", limit)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        for trial in chosen.record.trials:
+            assert trial.log_loss == pytest.approx(chosen.record.choice.log_loss + trial.difference)
+        counts.append(sum(kappa > 0 for _, kappa in fits))
+        fits.clear()
+    assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
+
+
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:
     hurried = run(frame_of(300), time_limit=3)
     assert hurried.structure is not None

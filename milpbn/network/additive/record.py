@@ -33,7 +33,8 @@ class AdditiveTrial:
     kappa : float
         Share of naive Bayes in the log-odds, beside the terms.
     log_loss : float
-        Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one.
+        Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
+        a candidate that was given up after some folds it is the chosen one's and the difference there.
     difference, standard_error : float
         Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
     """
