@@ -243,10 +243,15 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
     best = Compared(first, folds.losses(first))
     complete = True
     try:
+        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
+        if "pairs" in structures:  # quick, and the only one that sees some rules
+            other = replace(first, structure="pairs")
+            found = Compared(other, folds.losses(other, best.losses))
+            if folds.difference(found.losses, best.losses)[0] < 0.0:
+                best = found
         best = _tuned(folds, best)
         tried.append(best)
-        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
-        for change in _changes(other_cuts, structures, folds.sources.exact is not None):
+        for change in _changes(other_cuts, ["forest", *structures], folds.sources.exact is not None):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
