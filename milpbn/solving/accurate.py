@@ -62,8 +62,9 @@ CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 FOLD_SECONDS = 6.0
 #: Candidate parent sets, and these times rows, with which the search bounds structures of more parents, at most.
 MOST_SETS, MOST_WORK = 100_000, 1e8
-#: Seconds of the search if the user has stopped the choice.
-INTERRUPTED_SECONDS = 0.5
+#: Seconds of the search if the user has stopped the choice; those that it has at least, and then at least again as
+#: long as it finds no structure, the limit notwithstanding.
+INTERRUPTED_SECONDS, SEARCH_SECONDS = 0.5, (0.5, 2.0, 8.0, 32.0)
 
 
 def score_of_recipe(score: Score, given: Collection[str]) -> Score:
@@ -163,14 +164,16 @@ class _Recipe:
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
             asked, preferred = self.question, self._preferred(chosen, fine)
-            try:
-                found, failures = self._search(coarse, preferred and preferred[1])
-            except NoIncumbentError:
-                if self.question.score == asked.score:
-                    raise
-                # There is no time for the coefficients of so many parent sets.
-                self.question, preferred = asked, None
-                found, failures = self._search(coarse, None)
+            for seconds in SEARCH_SECONDS:
+                try:
+                    found, failures = self._search(coarse, preferred and preferred[1], seconds)
+                    break
+                except NoIncumbentError:
+                    # There is no time for the coefficients of so many parent sets.
+                    if self.question.score != asked.score:
+                        self.question, preferred = asked, None
+                    elif seconds == SEARCH_SECONDS[-1]:
+                        raise
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")
@@ -190,8 +193,6 @@ class _Recipe:
                     random_state=self.options.random_state,
                     report=stages.tell,
                 )
-            except OutOfTime:
-                chosen = "The time did not suffice for the folds that choose the tables"
             except MemoryError:
                 chosen = "The memory did not suffice for the folds that choose the tables"
             self.interrupted = part.stop() is Limit.USER
@@ -241,12 +242,15 @@ class _Recipe:
         except MilpbnError:
             return None
 
-    def _search(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
-        """Return the result of the search on the coarse cuts, and sentences about files that were not written."""
+    def _search(self, coarse: Dataset, preferred: Structure | None, least: float) -> tuple[Result, list[str]]:
+        """Return the result of the search on the coarse cuts, and sentences about files that were not written.
+
+        It has at least so many seconds.
+        """
         began = self.budget.began
-        limit = time.monotonic() - began + SEARCH_SHARE * max(0.0, self.budget.left())
+        limit = time.monotonic() - began + max(least, SEARCH_SHARE * self.budget.left())
         if self.interrupted:
-            began, limit = time.monotonic(), INTERRUPTED_SECONDS
+            began, limit = time.monotonic(), max(least, INTERRUPTED_SECONDS)
         start = self.options.start or preferred
         options = replace(self.options, time_limit=limit, start=start, monotone=None)
         try:
@@ -335,8 +339,10 @@ class _Recipe:
         arcs = ((network.names[j], network.names[i]) for j, i in network.arcs)
         note = ""
         if result.structure != found.structure:
+            compared = chosen.record.choice.log_loss is not None
             note = (
-                "held-out rows prefer this structure to the one of the highest score that the search found, "
+                f"{'held-out rows prefer' if compared else 'the first candidate has'} this structure"
+                f"{' to' if compared else ', not'} the one of the highest score that the search found, "
                 f"{found.objective:.6f}"
             )
         return ParameterFit(
@@ -361,7 +367,7 @@ class _Recipe:
             try:
                 return fitted(chosen, fine, blocks, structure, self.budget, wishes)
             except OutOfTime:
-                return "The time did not suffice for the fit of the tables"
+                return "The fit of the tables was stopped"
             except MemoryError:
                 return "The memory did not suffice for the fit of the tables"
 

@@ -138,9 +138,7 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
     monkeypatch.setattr(accurate, "fitted", late)
     result = run(rule_of(200, 0), time_limit=20)
     assert result.parameters is not None
-    assert result.parameters.note.startswith(
-        "The time did not suffice for the fit of the tables; the generative"
-    )
+    assert result.parameters.note.startswith("The fit of the tables was stopped; the generative")
     assert result.classifier.structure == result.structure
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
 
@@ -160,6 +158,37 @@ def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
     assert result.parameters is not None
     assert result.parameters.fitted
     assert max(map(len, result.classifier.structure.parents)) == 2
+
+
+def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the limit; the search goes on until it has a structure."""
+
+    def late(*_: Any) -> Any:
+        raise choice.OutOfTime
+
+    def slow(*arguments: Any, **options: Any) -> Result:
+        seconds.append(arguments[1].time_limit)
+        if len(seconds) < 3:
+            raise NoIncumbentError("The time limit ended.")
+        return maximise(*arguments, **options)
+
+    seconds: list[float] = []
+    maximise = accurate.maximise
+    monkeypatch.setattr(choice.Folds, "losses", late)
+    monkeypatch.setattr(accurate, "maximise", slow)
+    result = run(frame_of(300), time_limit=0.01)
+    assert seconds[0] + 5 < seconds[2]
+    assert result.parameters is not None
+    assert result.parameters.fitted
+    first, strengths, end = result.parameters.describe()[:3]
+    assert first == "cuts quantile:8, a forest of interactions, kappa 0, the first candidate"
+    assert strengths.startswith("ridge and smoothness of main effects 1 and 3")
+    assert end == "The time limit ended the choice before one was compared on held-out rows."
+    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
+    test = frame_of(300, 1)
+    assert np.mean(result.classifier.predict(test) == test["kind"]) > 0.75
 
 
 def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +255,31 @@ def test_constraints_hold_for_the_tables_or_are_named() -> None:
     assert not alone.parameters.fitted
     assert "the forbidden arc 'kind' -> 'c'" in alone.parameters.note.replace("kind -> c", "'kind' -> 'c'")
     assert alone.classifier.structure == alone.structure
+
+
+def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learning, "PLANS", ((learning.MOST_ROWS, 4, 1),))
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    fits: list[tuple[int, float]] = []
+    plain = Additive.fit
+
+    def fit(self: Additive, penalty: Any, *arguments: Any) -> Any:
+        fits.append((len(self.interactions), penalty.kappa))
+        return plain(self, penalty, *arguments)
+
+    monkeypatch.setattr(Additive, "fit", fit)
+    counts = []
+    for limit in (choice.HOPELESS, -1e9):
+        monkeypatch.setattr(choice, "HOPELESS", limit)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        for trial in chosen.record.trials:
+            assert trial.log_loss == pytest.approx(chosen.record.choice.log_loss + trial.difference)
+        counts.append(sum(kappa > 0 for _, kappa in fits))
+        fits.clear()
+    assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
 
 
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:

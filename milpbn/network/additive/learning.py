@@ -21,6 +21,7 @@ from milpbn.network.additive.choice import (
     Sources,
     choose,
     fit_record,
+    trial_of,
 )
 from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
@@ -31,10 +32,12 @@ from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
 from milpbn.network.monotone.wishes import Ladder, Monotone
 from milpbn.network.structure import Structure
-from milpbn.util.budget import Budget
+from milpbn.util.budget import Budget, Limit
 
 #: Ways to cut continuous columns into coarse intervals, the first one first.
 CUTS = ("boosted:8", "quantile:8", "mdl")
+#: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
+QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
 #: Accuracy of the fits to all rows; see `Objective.minimum`.
 TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
@@ -71,6 +74,8 @@ def choose_model(
 ) -> Chosen | str:
     """Return the model that folds of the training rows choose, or why they cannot choose one, as a clause.
 
+    It is the first candidate, uncompared, if the time does not suffice for its folds.
+
     Parameters
     ----------
     source : Table or Dataset
@@ -79,14 +84,10 @@ def choose_model(
         Where interactions may come from.
     cuts : str, optional
         How continuous columns are cut; by default what folds choose from `CUTS`.
-
-    Raises
-    ------
-    OutOfTime
-        If the time does not suffice for the first candidate.
     """
     index = training_rows(source)
     classes, weights = _classes(source, index)
+    work = len(index) * len(np.unique(classes))
     if len(index) > MOST_ROWS:
         kept = validation_split(classes, MOST_ROWS / len(index), random_state)[1]
         index, classes, weights = index[kept], classes[kept], weights[kept]
@@ -107,7 +108,16 @@ def choose_model(
     folds = Folds(parts, sources, weights, repeats, budget, report)
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
     first, *others = CUTS if several else (cuts or "",)
-    best, tried, complete = choose(folds, Setup(first), others)
+    if several and work > MOST_PER_SECOND * budget.left():
+        first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
+    setup = Setup(first)
+    try:
+        best, tried, complete = choose(folds, setup, others)
+    except OutOfTime:
+        facts = {"rows": len(index), "folds": n_folds, "repeats": repeats}
+        return Chosen(
+            setup, sources, AdditiveFit(trials=(trial_of(setup),), chosen=0, complete=False, **facts)
+        )
     return Chosen(best.candidate, sources, fit_record(folds, best, tried, complete, n_folds))
 
 
@@ -122,12 +132,15 @@ def fitted(
     """Return a network and its tables for training data with fine variables, or why there are none.
 
     The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
-    folds must end before the budget does, else `OutOfTime`; a better one may be cut short, that of wishes may not.
+    folds is made beyond the time limit, too; `OutOfTime` if something else ends it. A better one may be cut short,
+    that of wishes may not.
     Beside the tables is what the wishes cost, without the check of them; None without wishes.
     """
     model, penalty = Additive(data, blocks), chosen.setup.penalty
-    weights = model.fit(penalty, None, budget)
-    if budget.over():
+    # It takes as long as one candidate's in a few folds.
+    untimed = Budget(cancelled=lambda: budget.stop() not in (None, Limit.TIME))
+    weights = model.fit(penalty, None, untimed)
+    if untimed.over():
         raise OutOfTime
     weights = free = model.fit(penalty, weights, budget, TOLERANCE)
     ladders = [Ladder.of(wish, data.variables) for wish in wishes]

@@ -33,7 +33,8 @@ class AdditiveTrial:
     kappa : float
         Share of naive Bayes in the log-odds, beside the terms.
     log_loss : float
-        Mean of -log P(c_m | x_m) in nats over the held-out rows.
+        Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
+        a candidate that was given up after some folds it is the chosen one's and the difference there.
     difference, standard_error : float
         Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
     """
@@ -45,7 +46,7 @@ class AdditiveTrial:
     pair_ridge: NotNegative
     pair_smoothness: NotNegative
     kappa: NotNegative
-    log_loss: NotNegative
+    log_loss: NotNegative | None
     difference: float
     standard_error: NotNegative
 
@@ -102,8 +103,12 @@ class AdditiveFit:
     def describe(self) -> list[str]:
         """Return sentences for the user: what was chosen, and what was compared."""
         one = self.choice
+        known = one.log_loss is not None
+        compared = (
+            f"; log-loss {one.log_loss:.4f} in {self.folds} folds" if known else ", the first candidate"
+        )
         lines = [
-            f"{one.describe()}; log-loss {one.log_loss:.4f} in {self.folds} folds",
+            f"{one.describe()}{compared}",
             f"ridge and smoothness of main effects {one.main_ridge:g} and {one.main_smoothness:g}, "
             f"of interactions {one.pair_ridge:g} and {one.pair_smoothness:g}",
         ]
@@ -114,5 +119,6 @@ class AdditiveFit:
                     f"{trial.difference:+.4f} +- {trial.standard_error:.4f} from the chosen one"
                 )
         if not self.complete:
-            lines.append("The time limit ended the choice before all candidates were compared.")
+            which = "all candidates were" if known else "one was"
+            lines.append(f"The time limit ended the choice before {which} compared on held-out rows.")
         return lines
