@@ -53,8 +53,8 @@ def rise(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.flo
 
     G(x + 1) = x G(x) moves small x up to where Stirling's series holds. Relative errors d of x and y change the series
     by at most d (its value + 3 y), and each logarithm by at most 2 d of its value. The difference of the corrections,
-    each at most 1 / (12 x), has an error of its own, of some eps of them; sizes are multiplied by more than 64 eps. Each
-    size is at least that of a search, so that the tolerance that it states for its rounding errors is accepted.
+    each at most 1 / (12 x), has an error of its own, of some eps of them; sizes are multiplied by more than 64 eps.
+    Each size is at least that of a search, so that the tolerance that it states for its errors is accepted.
     """
     near = x < SHIFT
     steps = np.arange(SHIFT, dtype=np.float64)[:, None]

@@ -43,9 +43,9 @@ class Bdeu(ScoreKind):
 def bdeu(counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_size: float) -> float:
     """Return the family's log marginal likelihood under the BDeu prior (Heckerman et al. 1995).
 
-    `counts` are n_{j|h}, float64 array of shape (parent states, child states); parent states without samples
-    contribute nothing, and may be left out. `n_parent_states` is q, the number of all joint parent states. Each cell's pseudo-count is alpha
-    / (q r) with alpha the equivalent sample size.
+    `counts` are n_{j|h}, float64 array of shape (parent states, child states); parent states without samples add
+    nothing. `n_parent_states` is q, the number of all joint parent states. Each cell's pseudo-count
+    is alpha / (q r) with alpha the equivalent sample size.
     """
     return float(
         sum(sign * rise(x, y).sum() for sign, x, y in _rises(counts, n_parent_states, equivalent_sample_size))
