@@ -37,8 +37,8 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: The kind of the decision that a comes before b, as certificates write it.
 ORDER = 4
-#: Largest multiplier.
-LARGEST_MULTIPLIER = 1e12
+#: Largest multiplier: beyond those of the largest terms, and sums of its products with 64-bit integers are finite.
+LARGEST_MULTIPLIER = 1e120
 #: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
 #: So many pairs of a searched set and another one are compared at once; 5 bytes each.
