@@ -163,4 +163,4 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
             f"readable, or {INSTEAD}."
         )
     method = str(ParameterMethod(fit.method, fit.kappa, fit.strength))
-    return refit_classifier(fitted, rows, method, monotone=fit.wishes)[0]
+    return refit_classifier(fitted, rows, method, monotone=fit.constraints)[0]
