@@ -75,8 +75,9 @@ def read_monotone(
     ----------
     asked : mapping or sequence
         By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the states
-        in the order along which they never fall. ``positive`` may name the class of two that is meant. A sequence has a
-        number for each column, as scikit-learn's ``monotonic_cst``.
+        in the order along which they never fall. ``positive`` may name the class of two that is meant, ``--positive``
+        also where a column is called ``positive``. A sequence has a number for each column, as scikit-learn's
+        ``monotonic_cst``.
     variables : sequence of Variable
         Features and class.
     positive : str, optional
@@ -97,8 +98,9 @@ def read_monotone(
             )
         asked = dict(zip(columns, numbers, strict=True))
     given = {str(key).strip(): value for key, value in asked.items()}
-    if "positive" not in columns:
-        positive = given.pop("positive", positive)
+    for key in ("positive", "--positive"):  # the second also where a column has the name of the first
+        if key not in columns:
+            positive = given.pop(key, positive)
     if not any_monotone(given):
         return ()
     classes = _ordered_classes(variables[-1], None if positive is None else str(positive))

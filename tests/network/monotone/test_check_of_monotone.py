@@ -9,8 +9,9 @@ from monotone_cases import numbered, random_structure, smallest_by_enumeration
 from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
 from milpbn.network import Classifier
-from milpbn.network.monotone.check import check_classifier, check_monotone
+from milpbn.network.monotone.check import MonotoneCheck, check_classifier, check_monotone
 from milpbn.network.monotone.constraints import read_monotone
+from milpbn.util.jsonable import Fields
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -40,6 +41,10 @@ def test_missing_values_have_no_place_in_the_order(make_data) -> None:
     (down,) = check_classifier(classifier, {"x0": ["high", "low"]}, "1")
     assert up.smallest == pytest.approx(smallest_by_enumeration(classifier, up.constraint), abs=1e-12)
     assert up.holds or down.holds
+    values = up.to_dict()
+    assert MonotoneCheck.read(Fields(values, "It")) == up
+    values["wish"] = values.pop("constraint")  # the key of earlier versions
+    assert MonotoneCheck.read(Fields(values, "It")) == up
 
 
 def test_the_rarer_class_is_meant_and_what_does_not_hold_is_said(make_data) -> None:

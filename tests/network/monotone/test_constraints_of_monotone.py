@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -47,6 +49,9 @@ def test_classes_are_ordered_by_the_positive_one_or_as_numbers() -> None:
     (constraint,) = read_monotone({"age": "+", "count": 0, "positive": "no"}, (*FEATURES, TWO))
     assert constraint.classes == ("yes", "no")
     assert str(constraint) == "the log-odds of 'no' never fall in 'age'"
+    named = (replace(FEATURES[0], name="positive"), TWO)
+    (constraint,) = read_monotone({"positive": "+", "--positive": "no"}, named)
+    assert (constraint.column, constraint.classes) == ("positive", ("yes", "no"))
     (constraint,) = read_monotone(
         {"age": "-"}, (*FEATURES, Variable("class", ("10", "2", "5"), numeric=True))
     )
