@@ -2,7 +2,7 @@
 
     python benchmarks/monotone.py [NAME ...]
 
-The network is the best one under cll that 15 seconds find, its parameters are ``hybrid``, the same kappa and strength
+The network is the best one under cll that 60 seconds find, its parameters are ``hybrid``, the same kappa and strength
 with the constraints and without. adult has its own test rows; of the other tables five folds hold out every row.
 """
 
@@ -36,7 +36,7 @@ CONSTRAINTS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 #: Time limit of each search.
-SECONDS = 15.0
+SECONDS = 60.0
 
 
 def judged(classifier: Classifier, rows: Dataset) -> dict[str, float]:
@@ -55,9 +55,9 @@ def compared(train: Dataset, test: Dataset, positive: str, asked: dict[str, str]
     result = milpbn.solve(train, score, time_limit=SECONDS, threads=1, verbose=False)
     plain = result.classifier
     assert isinstance(plain, Classifier)
-    began = time.perf_counter()
+    began = time.process_time()
     bound, record = refit_classifier(plain, train, "hybrid", monotone=constraints)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     assert record.monotone is not None
     assert record.monotone.holds
     free, _ = refit_classifier(plain, train, str(ParameterMethod("hybrid", record.kappa, record.strength)))

@@ -232,7 +232,9 @@ def test_notebooks_run_from_top_to_bottom(
     if notebook.stem in OF_TABLES:
         said = [cell.source for cell in done.cells if cell.cell_type == "markdown"]
         code = [cell for cell in done.cells if cell.cell_type == "code"]
-        shown = [one.get("text", "") for cell in code for one in cell.outputs] + [cell.source for cell in code]
+        shown = [one.get("text", "") for cell in code for one in cell.outputs] + [
+            cell.source for cell in code
+        ]
         assert (found := numbers(said)) <= numbers(shown), found - numbers(shown)
 
 
