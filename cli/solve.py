@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.constraint_options import constraint_options
-from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, wished
+from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, with_positive
 from milpbn.cli.local_scores import is_local_scores, read_scores
 from milpbn.cli.outputs import dropped_when_refused
 from milpbn.cli.score_options import ScoreOptions, score_options
@@ -138,7 +138,7 @@ def solve(
         verbose=not quiet,
         parameters=parameters,
         costs=decision.costs,
-        monotone=wished(monotone, decision.positive),
+        monotone=with_positive(monotone, decision.positive),
     )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state

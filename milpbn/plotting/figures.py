@@ -175,7 +175,7 @@ def draw_shifts(found: Monitoring, most: int = 40) -> Scene:
             Bar(printable(shift.name), 0.0, shift.psi, f"{shift.psi:.3f}", colour, (0.0, shift.chance))
             for shift, colour in zip(shown, colours, strict=True)
         ],
-        title=f"{printable(found.data)} compared with {printable(found.reference or 'the training rows')}",
+        title=f"New rows of {printable(found.data)} beside {printable(found.reference or 'the training rows')}",
         label="population stability index",
         width=480.0,
         notes=[("class-edge", "alarm"), ("feature-edge", "no alarm")],

@@ -125,10 +125,10 @@ def _search_words(result: Result) -> list[str]:
         if result.alternatives.within is not None:
             words += ["--within", repr(result.alternatives.within)]
     fit = result.parameters
-    if fit is not None and (wishes := fit.wishes):
-        words += ["--monotone", ",".join(f"{quoted(wish.column)}={quoted(wish.word)}" for wish in wishes)]
-        if len(wishes[0].classes) == 2:
-            words += ["--positive", wishes[0].classes[-1]]
+    if fit is not None and (monotone := fit.constraints):
+        words += ["--monotone", ",".join(f"{quoted(one.column)}={quoted(one.word)}" for one in monotone)]
+        if len(monotone[0].classes) == 2:
+            words += ["--positive", monotone[0].classes[-1]]
     if fit is not None and fit.method == ADDITIVE:
         words += ["--recipe", "accurate"]
     elif fit is not None and fit.method != "ml":

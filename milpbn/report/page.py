@@ -14,7 +14,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, folded, note, words
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.classifier import Classifier, TableClassifier
+from milpbn.network.classifier import TableClassifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.parameters.record import recorded_checks
 from milpbn.plotting import (
@@ -262,13 +262,13 @@ def _explanations(
 def _predictions(classifier: TableClassifier, data: Dataset, rows: Sequence[tuple[str, int]]) -> list[str]:
     """Return pictures of predictions, each below the name of its row; none of those with infinite terms."""
     drawn = []
-    for (name, row), explanation in zip(
-        rows, classifier.explain_local(data.take([row for _, row in rows])), strict=True
-    ):
+    own = data.take([row for _, row in rows])
+    explained = classifier.explain_local(own)
+    said, intervals = classifier.intervals_in_words(own, [each.label for each in explained])
+    for (name, row), explanation, interval in zip(rows, explained, said, strict=True):
         if all(np.isfinite(each.log_odds) for each in explanation.contributions):
-            said, head = "", f"<h4>{words(name)}</h4>" if name else ""
-            if isinstance(classifier, Classifier) and classifier.no_intervals is None:
-                said = classifier.interval_in_words(data.take([row]), explanation.label)
+            head = f"<h4>{words(name)}</h4>" if name else ""
+            said = interval if intervals is not None else ""
             drawn.append(head + figure(draw_prediction(replace(explanation, sample=row), width=CHART), said))
     return drawn
 

@@ -31,7 +31,7 @@ from milpbn.network.additive.tables import interactions_of
 from milpbn.network.classifier import rows_by_state
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
-from milpbn.network.monotone.wishes import Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint
 from milpbn.network.parameters.monotone_fit import checked, made_monotone
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
@@ -158,7 +158,7 @@ class _Recipe:
         shows = wants_progress(self.options.verbose)
         with stages.shown(self.budget.began, wanted=shows):
             self.options.decision(self.source)  # refuses costs of other classes
-            self.options.wishes(self.source)
+            self.options.monotone_constraints(self.source)
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
@@ -295,14 +295,14 @@ class _Recipe:
         structure = result.structure
         assert structure is not None
         made: tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str
-        wishes = self.options.wishes(fine)
+        monotone = self.options.monotone_constraints(fine)
         if isinstance(chosen, str):  # why the network keeps the parameters of its score
             made = chosen
         elif clause := self._objection(structure):
             made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
         else:
             blocks = interactions_of(structure) if preferred is None else preferred[0]
-            made = self._fitted(chosen, fine, blocks, structure, wishes)
+            made = self._fitted(chosen, fine, blocks, structure, monotone)
         if isinstance(made, str):
             result = found  # without tables, folds have no reason to prefer another
             record = ParameterFit(method=ADDITIVE, note=f"{made}; the generative parameters are kept.")
@@ -317,9 +317,9 @@ class _Recipe:
             classifier = replace(
                 classifier, variables=fine.variables, structure=made[0], cpts=made[1], provenance=provenance
             )
-            record = checked(classifier, wishes, replace(record, monotone=made[2])) if wishes else record
-        elif wishes:
-            classifier, record = made_monotone(classifier, wishes, record)
+            record = checked(classifier, monotone, replace(record, monotone=made[2])) if monotone else record
+        elif monotone:
+            classifier, record = made_monotone(classifier, monotone, record)
         seconds = time.monotonic() - began
         record = replace(record, seconds=before + seconds)
         provenance = {**classifier.provenance, "parameters": record.to_dict()}
@@ -360,12 +360,12 @@ class _Recipe:
         fine: Dataset,
         blocks: Sequence[Block],
         structure: Structure,
-        wishes: Sequence[Monotone],
+        monotone: Sequence[MonotoneConstraint],
     ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
-        """Return the network with its tables and what the wishes cost, or why there are none, as a clause."""
+        """Return the network with its tables and what monotone features cost, or why there are none, as a clause."""
         with library_threads(1):
             try:
-                return fitted(chosen, fine, blocks, structure, self.budget, wishes)
+                return fitted(chosen, fine, blocks, structure, self.budget, monotone)
             except OutOfTime:
                 return "The fit of the tables was stopped"
             except MemoryError:

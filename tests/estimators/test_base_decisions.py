@@ -167,7 +167,7 @@ def test_sets_of_folds_and_of_new_rows(ward, balanced):
     model = TANClassifier(class_weight=balanced).fit(X, codes, weights)
     with pytest.raises(ValueError, match="not calibrated"):
         model.predict_set(X)
-    for on, rows in (("folds", slice(None)), ("new", slice(0, 200))):
+    for on, rows in (("folds", slice(None)), ("leave-one-out", slice(None)), ("new", slice(0, 200))):
         found = model.calibrate_sets(X[rows], codes[rows], weights[rows], on=on).predict_set(X, 0.03)
         assert found.shape == (500, 2)
         own = np.searchsorted(model.classes_, codes)
@@ -175,6 +175,12 @@ def test_sets_of_folds_and_of_new_rows(ward, balanced):
         top = model.predict_proba(X).argmax(axis=1)
         assert found[np.arange(500), top].all()
         assert 1 < found.sum(axis=1).mean() < 1.9
+    low, high = model.predict_interval(X[:20], 0.9, draws=200)
+    p = model.predict_proba(X[:20])
+    assert ((low <= p) & (p <= high) & (low < high)).all()
+    both = model.set_params(parameters="cll").fit(X, codes, weights)
+    with pytest.raises(ValueError, match="fitted to the classes"):
+        both.predict_interval(X)
 
 
 def test_no_answer_is_an_object(ward):

@@ -339,8 +339,8 @@ def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
 
 def test_curves_and_pairs_are_monotone_in_raw_values() -> None:
     frame = frame_of(300)
-    wish = {"c": "+", "a": "-", "positive": "yes"}
-    result = run(frame, monotone=wish)
+    monotone = {"c": "+", "a": "-", "positive": "yes"}
+    result = run(frame, monotone=monotone)
     assert result.parameters is not None
     record = result.parameters.monotone
     assert record is not None

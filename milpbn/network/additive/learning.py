@@ -30,7 +30,7 @@ from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
-from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.structure import Structure
 from milpbn.util.budget import Budget, Limit
 
@@ -127,14 +127,14 @@ def fitted(
     blocks: Sequence[Block],
     structure: Structure,
     budget: Budget,
-    wishes: Sequence[Monotone] = (),
+    constraints: Sequence[MonotoneConstraint] = (),
 ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
     The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
-    folds is made beyond the time limit, too; `OutOfTime` if something else ends it. A better one may be cut short,
-    that of wishes may not.
-    Beside the tables is what the wishes cost, without the check of them; None without wishes.
+    folds is made beyond the time limit, too; `OutOfTime` if something else ends it. A better one may be cut short, the
+    monotone one may not.
+    Beside the tables is what the constraints cost, without the check of them; None without any.
     """
     model, penalty = Additive(data, blocks), chosen.setup.penalty
     # It takes as long as one candidate's in a few folds.
@@ -143,13 +143,13 @@ def fitted(
     if untimed.over():
         raise OutOfTime
     weights = free = model.fit(penalty, weights, budget, TOLERANCE)
-    ladders = [Ladder.of(wish, data.variables) for wish in wishes]
-    if ladders:
-        weights = model.fit_monotone(penalty, free, ladders, budget.over, TOLERANCE)
+    orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
+    if orders:
+        weights = model.fit_monotone(penalty, free, orders, budget.over, TOLERANCE)
         if budget.over():
             raise OutOfTime
-    made = tables_of(model, weights, penalty.kappa, structure, ladders=ladders, stopping=budget.over)
-    if isinstance(made, str) or not ladders:
+    made = tables_of(model, weights, penalty.kappa, structure, orders=orders, stopping=budget.over)
+    if isinstance(made, str) or not orders:
         return made if isinstance(made, str) else (*made, None)
     rows, losses = model.held_out(data), []
     for each in (weights, free):
