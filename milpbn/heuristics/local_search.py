@@ -14,7 +14,7 @@ from milpbn.problem.candidates import SEVERAL
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
-from milpbn.problem.products import add_columns, total_score
+from milpbn.problem.products import add_columns
 
 
 class LocalSearch:
@@ -96,38 +96,24 @@ class LocalSearch:
             return values
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
-        columns = self._column[a:b]
-        base = self._logits_without(variable, choice)
         part = np.full(b - a, -np.inf)
-        idle = wanted & (columns < 0)
-        if idle.any():
-            part[idle] = total_score(margins.tables, margins.softening, base, margins.smallest)
-        active = np.flatnonzero(wanted & (columns >= 0))
-        if len(active):
-            part[active] = score_changes(
-                margins.tables,
-                margins.spreads,
-                margins.softening,
-                base,
-                columns[active],
-                margins.smallest,
-                self.parallel,
-            )
-        return values + part
-
-    def _logits_without(self, variable: int, choice: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the logits that the parent sets `choice` of all other variables give, shape (M, Q)."""
-        margins = self.problem.margins
-        assert margins is not None
         changed = choice != self.choice
         changed[variable] = False
         sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        columns = self._column[sets]
         signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
-        logits = self._logits.copy()
-        used = columns >= 0
-        add_columns(margins.tables, columns[used], signs[used], logits, False)
-        return logits
+        added = self._column[sets]
+        part[wanted] = score_changes(
+            margins.tables,
+            margins.spreads,
+            margins.softening,
+            self._logits,
+            self._column[a:b][wanted],
+            margins.smallest,
+            self.parallel,
+            added[added >= 0],
+            signs[added >= 0],
+        )
+        return values + part
 
     def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
@@ -175,9 +161,9 @@ class LocalSearch:
         new = int(self.problem.candidates.offsets[variable]) + candidate
         margins = self.problem.margins
         if margins is not None:
-            for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
-                if column >= 0:
-                    add_columns(margins.tables, column[None], np.array([sign]), self._logits, False)
+            columns = self._column[[self.choice[variable], new]]
+            used = columns >= 0
+            add_columns(margins.tables, columns[used], np.array([-1.0, 1.0])[used], self._logits, False)
         self.choice[variable] = new
 
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:

@@ -141,7 +141,7 @@ SEARCH = [
     (duals._gradient_range, "tables weights flags numbers 0 0"),
     (duals.weigh, "tables softening square number weights"),
     (products._best_margins, "tables some flags numbers 0 0"),
-    (changes._within_reach, "tables square number"),
+    (changes._within_reach, "tables square some numbers number"),
     (products.total_score, "tables softening square False"),
     (changes.table_spreads, "tables"),
     (information._add_information, "codes some some numbers numbers number 0 square"),
