@@ -103,8 +103,18 @@ def _copy(library: Path) -> None:
     library.with_suffix(".part").rename(library)
 
 
+class _Anything:
+    """What a package that is not there has under any name; constants that it computes are 0."""
+
+    def __init__(self, *arguments: object, **named: object) -> None:
+        pass
+
+    def __float__(self) -> float:
+        return 0.0
+
+
 class _Unneeded(MetaPathFinder, Loader):
-    """Finds a package that is not installed in the environment of the build; its names stand for empty classes."""
+    """Finds a package that is not installed in the environment of the build; its names stand for nothing in particular."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name.partition(".")[0] in ("pandas", "scipy"):
@@ -115,13 +125,15 @@ class _Unneeded(MetaPathFinder, Loader):
         def named(name: str) -> type:
             if name.startswith("__"):
                 raise AttributeError(name)
-            return type(name, (), {})
+            return type(name, (_Anything,), {})
 
         module.__getattr__ = named  # type: ignore[method-assign]
 
 
 def compile_here(parent: int | None) -> None:
     """Compile the kernels that no other process has begun, until the process `parent` has ended."""
+    import numba  # noqa: F401  first: it looks at the version of SciPy if there is one
+
     if PathFinder.find_spec("pandas") is None or PathFinder.find_spec("scipy") is None:
         sys.meta_path.insert(0, _Unneeded())
     from milpbn.solving.warm_up import of_default_search
