@@ -114,7 +114,7 @@ class _Anything:
 
 
 class _Unneeded(MetaPathFinder, Loader):
-    """Finds a package that is not installed in the environment of the build; its names stand for nothing in particular."""
+    """Finds a package that is not installed in the environment of the build; its names have no meaning."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name.partition(".")[0] in ("pandas", "scipy"):
