@@ -63,15 +63,12 @@ def add_kernels(built: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)  # those of an earlier build
     try:
         processes = start(stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
-        errors = [process.communicate(timeout=LIMIT)[1] for process in processes]
-        found = list((_library() / "cache").rglob("*.nbc"))
-        if not found or any(process.returncode for process in processes):
-            raise RuntimeError(
-                next((line for e in errors for line in e.splitlines()[-1:]), "no kernel was saved")
-            )
+        errors = [process.communicate(timeout=LIMIT)[1].splitlines()[-1:] for process in processes]
         folder.mkdir(parents=True)
-        for path in found:
+        for path in (_library() / "cache").rglob("*.nbc"):
             shutil.copy(path, folder)
+        if all(process.returncode for process in processes):  # one that ended well has seen all kernels
+            raise RuntimeError(" ".join(max(errors)) or "the processes were killed")
     except Exception as error:  # numba, the compiler or the disk failed; the package works without
         print(
             f"The kernels could not be compiled, so the first run will compile them: {error}.",
