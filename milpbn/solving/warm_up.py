@@ -127,6 +127,12 @@ def compile_all(
     return len(jobs)
 
 
+def of_default_search() -> list[Specialization]:
+    """Return the kernels that an installation compiles: those of sums of minima with two parents."""
+    needs = needed("sm", 2, rows=False)
+    return list(dict.fromkeys(job for stage in ("search", "root", "branching") for job in needs[stage]))
+
+
 def tiny_data() -> Dataset:
     """Return a small table of 60 rows, three features and three classes."""
     rng = np.random.default_rng(0)
