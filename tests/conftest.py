@@ -26,9 +26,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=90,
+        default=63,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 90)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 63)",
     )
     parser.addoption(
         "--fuzz",

@@ -136,7 +136,7 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
         raise choice.OutOfTime
 
     monkeypatch.setattr(accurate, "fitted", late)
-    result = run(rule_of(200, 0), time_limit=20)
+    result = run(rule_of(200, 0), time_limit=200)
     assert result.parameters is not None
     assert result.parameters.note.startswith("The fit of the tables was stopped; the generative")
     assert result.classifier.structure == result.structure

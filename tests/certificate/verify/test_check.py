@@ -214,8 +214,8 @@ def assert_coefficients(duals, problem):
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
-    for seed, rules in itertools.product(range(2), RULES):
-        data = heavy_enough(random_data(seed, n_samples=30, weights=True), score)
+    for seed, rules in enumerate(RULES):
+        data = heavy_enough(random_data(seed % 2, n_samples=30, weights=True), score)
         problem = build_problem(data, score, rules)
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
         np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
@@ -231,7 +231,7 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 7, 12, 13])
+@pytest.mark.parametrize("seed", [1, 2, 7])
 def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
     """A sample's weight of up to a million multiplies the rounding error of its likelihood."""
     rng = np.random.default_rng(seed)
