@@ -5,8 +5,8 @@
 Every draw is a new network of eight features with two to four states (naive Bayes, or a tree of features besides) with
 tables from Dirichlet distributions, a sample of training rows, and 2,000 new rows. Unequal weights are those of rows
 that were selected with unequal probabilities, by the inverse of these; new rows are not selected. Sets are calibrated
-by folds of the training rows, on these rows left out of the tables one by one, and on as many new rows. The structure of
-the classifiers is the network's, or a TAN that is learnt from the training rows ("learnt").
+by folds of the training rows, on these rows left out of the tables one by one, and on as many new rows. The structure
+of the classifiers is the network's, or a TAN that is learnt from the training rows ("learnt").
 """
 
 from __future__ import annotations
