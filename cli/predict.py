@@ -162,7 +162,7 @@ def _predictions(
 
         assert not isinstance(classifier, AveragedClassifier)
         blocks.append(pd.DataFrame({"strangeness": strangeness(classifier, samples)}))
-    found, names = pd.concat(blocks, axis=1), []
-    for name in map(str, found.columns):
-        names.append(f"predicted {name}" if name in names else name)
-    return found.set_axis(names, axis=1)
+    whole, names = pd.concat(blocks, axis=1), list[str]()
+    for column in map(str, whole.columns):
+        names.append(f"predicted {column}" if column in names else column)
+    return whole.set_axis(names, axis=1)

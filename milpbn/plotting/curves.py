@@ -86,7 +86,7 @@ def draw_curve(
         (0.0, top),
         title=f"{title}{f' of {printable(name)}' if name else ''}{f' ({left} more classes)' if left > 0 else ''}",
         labels=(labels[0], labels[1]),
-        notes=[*notes, ("muted", "calibrated" if kind == "calibration" else "chance")],
+        notes=[*notes, ("muted", "if calibrated" if kind == "calibration" else "by chance")],
     )
     shares = [curve.figures.share for _, curve in curves] if kind == "precision-recall" else []
     chance = {(share, share) for share in shares} or {(0.0, top)}

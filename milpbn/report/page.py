@@ -264,11 +264,11 @@ def _predictions(classifier: TableClassifier, data: Dataset, rows: Sequence[tupl
     drawn = []
     own = data.take([row for _, row in rows])
     explained = classifier.explain_local(own)
-    said, intervals = classifier.intervals_in_words(own, [each.label for each in explained])
-    for (name, row), explanation, interval in zip(rows, explained, said, strict=True):
+    intervals, found = classifier.intervals_in_words(own, [each.label for each in explained])
+    for (name, row), explanation, interval in zip(rows, explained, intervals, strict=True):
         if all(np.isfinite(each.log_odds) for each in explanation.contributions):
             head = f"<h4>{words(name)}</h4>" if name else ""
-            said = interval if intervals is not None else ""
+            said = interval if found is not None else ""
             drawn.append(head + figure(draw_prediction(replace(explanation, sample=row), width=CHART), said))
     return drawn
 

@@ -11,6 +11,7 @@ import milpbn
 from milpbn.claims.result import Result
 from milpbn.errors import DataWarning, InputError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
+from milpbn.network.classifier import rows_by_state
 from milpbn.network.formats.classifier_files import load_classifier, save_classifier
 from milpbn.network.monotone.check import check_classifier
 from milpbn.network.parameters.record import recorded, recorded_checks
@@ -71,6 +72,7 @@ def test_raw_rows_never_fall_and_files_and_reports_say_so(table, frame, tmp_path
     assert falls(result.classifier, frame, "income", np.linspace(3, -3, 50)) < 1e-12
     save_classifier(result.classifier, tmp_path / "c.json")
     again = load_classifier(tmp_path / "c.json")
+    assert again.provenance["data"]["rows_by_state"] == rows_by_state(table.dataset())
     assert recorded_checks(again) == result.parameters.monotone.features
     assert check_classifier(again, monotone) == recorded_checks(again)  # yes is the rarer class
     assert not all(check.holds for check in check_classifier(plain.classifier, monotone))
