@@ -73,7 +73,7 @@ class NodeTuning:
     first_burst: int = parameter(
         2,
         "steps",
-        "A node starts with two bursts of this length. The second step sets the temperature at which children start.",
+        "A node starts with a burst of this length. The second step sets the temperature at which children start.",
         WARMER,
     )
     burst: int = parameter(8, "steps", "Steps between two checks of the clock.")

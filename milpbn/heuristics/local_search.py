@@ -186,16 +186,19 @@ class LocalSearch:
             for i in rng.permutation(candidates.n_variables):
                 if len(candidates.sets[i]) == 1:
                     continue
-                if stopping():
-                    break
-                allowed = self.admissible(i)
                 now = int(self.choice[i] - candidates.offsets[i])
+                allowed = np.ones(len(candidates.sets[i]), dtype=bool)
                 if supergradient is not None:
                     slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
-                    allowed &= slopes > slopes[now] + TUNING.least_gain
+                    allowed = slopes > slopes[now] + TUNING.least_gain
                     if not allowed.any():
                         continue
-                    allowed[now] = True
+                if stopping():
+                    break
+                allowed &= self.admissible(i)
+                if not allowed.any():
+                    continue
+                allowed[now] = True
                 values = np.where(allowed, self.scores(i, allowed), -np.inf)
                 best = int(np.argmax(values))
                 if values[best] > values[now] + TUNING.least_gain:
