@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 #: Packages that run kernels or are compiled into them. Others are imported by the same modules, but never called here.
 NEEDED = ("numba", "numpy", "threadpoolctl")
+POSIX = os.name == "posix"
 #: The most processes that compile side by side, and the time in seconds that they may take together.
 MOST_PROCESSES, LIMIT = 4, 600.0
 
@@ -53,7 +54,9 @@ def start(told: int | None = None, **options: Any) -> list[subprocess.Popen[str]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return [
         subprocess.Popen(command, env=environment, text=True, stdin=subprocess.DEVNULL, **options)
-        for _ in range(min(cores, MOST_PROCESSES))
+        for _ in range(
+            min(cores, MOST_PROCESSES) if POSIX else 1
+        )  # elsewhere there are no locks to share work by
     ]
 
 
@@ -90,14 +93,16 @@ def _library() -> Path:
 
 def _copy(library: Path) -> None:
     """Copy the sources as they are installed, since the names of kernels have hashes of them."""
+    part = library.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)  # of a build that was killed
     layout = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     outside = layout["tool"]["setuptools"]["package-dir"]
     for package, folder in {"milpbn": "milpbn", **outside}.items():
-        target = library.with_suffix(".part").joinpath(*package.split("."))
+        target = part.joinpath(*package.split("."))
         shutil.copytree(
             ROOT / folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
         )
-    library.with_suffix(".part").rename(library)
+    part.rename(library)
 
 
 class _Anything:
@@ -163,7 +168,7 @@ else:
     def prepare_metadata_for_build_wheel(folder: str, config_settings: Any = None) -> str:
         """Write the metadata, and begin to compile; pip resolves and downloads the dependencies meanwhile."""
         name = build_meta.prepare_metadata_for_build_wheel(folder, config_settings)
-        if wanted():
+        if wanted() and POSIX:
             with suppress(OSError):
                 start(os.getppid(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return name
