@@ -44,19 +44,19 @@ def start(told: int | None = None, **options: Any) -> list[subprocess.Popen[str]
     if not library.is_dir():
         _copy(library)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(library / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
-    if (
-        "NUMBA_CPU_NAME" not in os.environ
-    ):  # of x86-64, any since 2015; `milpbn.util.compiled` asks for the same
+    # For any processor of x86-64 since 2015; `milpbn.util.compiled` asks for the same.
+    if "NUMBA_CPU_NAME" not in os.environ:
         x86 = platform.machine().lower() in ("x86_64", "amd64")
         environment |= {"NUMBA_CPU_NAME": "x86-64-v3" if x86 else "generic", "NUMBA_CPU_FEATURES": ""}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(library), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, __file__, str(library), *([] if told is None else [str(told)])]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    count = (
+        min(cores, MOST_PROCESSES) if POSIX else 1
+    )  # elsewhere there are no locks by which they share the work
     return [
         subprocess.Popen(command, env=environment, text=True, stdin=subprocess.DEVNULL, **options)
-        for _ in range(
-            min(cores, MOST_PROCESSES) if POSIX else 1
-        )  # elsewhere there are no locks to share work by
+        for _ in range(count)
     ]
 
 
@@ -64,6 +64,7 @@ def add_kernels(built: Path) -> None:
     """Compile the kernels, and put them into the tree of the wheel."""
     folder = built / "milpbn" / "kernels"
     shutil.rmtree(folder, ignore_errors=True)  # those of an earlier build
+    processes: list[subprocess.Popen[str]] = []
     try:
         processes = start(stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         errors = [process.communicate(timeout=LIMIT)[1].splitlines()[-1:] for process in processes]
@@ -78,6 +79,8 @@ def add_kernels(built: Path) -> None:
             file=sys.stderr,
         )
     finally:
+        for process in processes:
+            process.kill()
         for path in ROOT.glob("build/kernels-*"):
             shutil.rmtree(path, ignore_errors=True)
 
