@@ -41,7 +41,8 @@ def wanted() -> bool:
 def start(told: int | None = None, **options: Any) -> list[subprocess.Popen[str]]:
     """Start the processes that compile; those started earlier for the same sources share the work with them."""
     library = _library()
-    if not library.is_dir():
+    begun = library.is_dir()
+    if not begun:
         _copy(library)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(library / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
     # For any processor of x86-64 since 2015; `milpbn.util.compiled` asks for the same.
