@@ -52,9 +52,8 @@ def start(told: int | None = None, **options: Any) -> list[subprocess.Popen[str]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(library), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, __file__, str(library), *([] if told is None else [str(told)])]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    count = (
-        min(cores, MOST_PROCESSES) if POSIX else 1
-    )  # elsewhere there are no locks by which they share the work
+    # One more process waits for those that run, and takes over if they end. Without locks none can share the work.
+    count = 1 if begun or not POSIX else min(cores, MOST_PROCESSES)
     return [
         subprocess.Popen(command, env=environment, text=True, stdin=subprocess.DEVNULL, **options)
         for _ in range(count)
