@@ -28,6 +28,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 #: Packages that run kernels or are compiled into them. Others are imported by the same modules, but never called here.
 NEEDED = ("numba", "numpy", "threadpoolctl")
+POSIX = os.name == "posix"
 #: The most processes that compile side by side, and the time in seconds that they may take together.
 MOST_PROCESSES, LIMIT = 4, 600.0
 
@@ -40,20 +41,22 @@ def wanted() -> bool:
 def start(told: int | None = None, **options: Any) -> list[subprocess.Popen[str]]:
     """Start the processes that compile; those started earlier for the same sources share the work with them."""
     library = _library()
-    if not library.is_dir():
+    begun = library.is_dir()
+    if not begun:
         _copy(library)
     environment = os.environ | {"NUMBA_CACHE_DIR": str(library / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
-    if (
-        "NUMBA_CPU_NAME" not in os.environ
-    ):  # of x86-64, any since 2015; `milpbn.util.compiled` asks for the same
+    # For any processor of x86-64 since 2015; `milpbn.util.compiled` asks for the same.
+    if "NUMBA_CPU_NAME" not in os.environ:
         x86 = platform.machine().lower() in ("x86_64", "amd64")
         environment |= {"NUMBA_CPU_NAME": "x86-64-v3" if x86 else "generic", "NUMBA_CPU_FEATURES": ""}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(library), os.environ.get("PYTHONPATH")]))
     command = [sys.executable, __file__, str(library), *([] if told is None else [str(told)])]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    # One more process waits for those that run, and takes over if they end. Without locks none can share the work.
+    count = 1 if begun or not POSIX else min(cores, MOST_PROCESSES)
     return [
         subprocess.Popen(command, env=environment, text=True, stdin=subprocess.DEVNULL, **options)
-        for _ in range(min(cores, MOST_PROCESSES))
+        for _ in range(count)
     ]
 
 
@@ -61,6 +64,7 @@ def add_kernels(built: Path) -> None:
     """Compile the kernels, and put them into the tree of the wheel."""
     folder = built / "milpbn" / "kernels"
     shutil.rmtree(folder, ignore_errors=True)  # those of an earlier build
+    processes: list[subprocess.Popen[str]] = []
     try:
         processes = start(stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
         errors = [process.communicate(timeout=LIMIT)[1].splitlines()[-1:] for process in processes]
@@ -75,6 +79,8 @@ def add_kernels(built: Path) -> None:
             file=sys.stderr,
         )
     finally:
+        for process in processes:
+            process.kill()
         for path in ROOT.glob("build/kernels-*"):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -90,14 +96,16 @@ def _library() -> Path:
 
 def _copy(library: Path) -> None:
     """Copy the sources as they are installed, since the names of kernels have hashes of them."""
+    part = library.with_suffix(".part")
+    shutil.rmtree(part, ignore_errors=True)  # of a build that was killed
     layout = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     outside = layout["tool"]["setuptools"]["package-dir"]
     for package, folder in {"milpbn": "milpbn", **outside}.items():
-        target = library.with_suffix(".part").joinpath(*package.split("."))
+        target = part.joinpath(*package.split("."))
         shutil.copytree(
             ROOT / folder, target, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
         )
-    library.with_suffix(".part").rename(library)
+    part.rename(library)
 
 
 class _Anything:
@@ -163,7 +171,7 @@ else:
     def prepare_metadata_for_build_wheel(folder: str, config_settings: Any = None) -> str:
         """Write the metadata, and begin to compile; pip resolves and downloads the dependencies meanwhile."""
         name = build_meta.prepare_metadata_for_build_wheel(folder, config_settings)
-        if wanted():
+        if wanted() and POSIX:
             with suppress(OSError):
                 start(os.getppid(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return name
