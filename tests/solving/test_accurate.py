@@ -157,6 +157,8 @@ def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
     assert result.score.max_parents == 2
     assert result.parameters is not None
     assert result.parameters.fitted
+    assert any("tables are over a forest" in line for line in result.parameters.describe())
+    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
     assert max(map(len, result.classifier.structure.parents)) == 2
 
 

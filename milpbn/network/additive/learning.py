@@ -54,6 +54,14 @@ class Chosen:
     sources: Sources
     record: AdditiveFit
 
+    def of_forest(self) -> Chosen:
+        """Return the same with a forest of interactions, where there is no time for a wider network."""
+        setup, words = replace(self.setup, structure="forest"), self.record.choice.describe()
+        note = (
+            f"Its tables are over a forest: there was no time to bound networks as wide as those of {words}."
+        )
+        return replace(self, setup=setup, record=replace(self.record, note=note))
+
     def interactions(self, data: Dataset, budget: Budget) -> tuple[list[Block], Structure]:
         """Return the interactions that the chosen source finds in all training data, and a structure that holds them.
 
