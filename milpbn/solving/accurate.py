@@ -173,7 +173,8 @@ class _Recipe:
                     # There is no time for the coefficients of so many parent sets.
                     if self.question.score != asked.score:
                         assert isinstance(chosen, Chosen)
-                        self.question, chosen = asked, chosen.of_forest()
+                        chosen = replace(chosen, setup=replace(chosen.setup, structure="forest"))
+                        self.question = asked
                         preferred = self._preferred(chosen, fine)
                     elif seconds == SEARCH_SECONDS[-1]:
                         raise
@@ -347,6 +348,10 @@ class _Recipe:
                 f"{'held-out rows prefer' if compared else 'the first candidate has'} this structure"
                 f"{' to' if compared else ', not'} the one of the highest score that the search found, "
                 f"{found.objective:.6f}"
+            )
+        if chosen.setup.structure != chosen.record.choice.structure:
+            note = (
+                "the tables are over a forest: there was no time to bound networks as wide as the chosen ones"
             )
         return ParameterFit(
             method=ADDITIVE,

@@ -185,10 +185,10 @@ def test_the_choice_of_the_recipe_accurate_is_a_section(toy):
     )
     fit = AdditiveFit(trials=(trial,), chosen=0, rows=9, folds=5, repeats=1, complete=False)
     parameters = ParameterFit(method="additive", fitted=True, kappa=0.25, additive=fit)
-    text = Page(report_page(replace(toy[0], parameters=parameters))).text
-    assert "Chosen: cuts mdl, a forest of interactions and more" in text
+    text = report_page(replace(toy[0], parameters=parameters))
+    assert "Chosen: cuts mdl" in text
     assert "chosen; 0.25 0.25 0.25 0.25" in text
-    assert "The choice of cuts" not in Page(report_page(toy[0])).text
+    assert "The choice of cuts" not in report_page(toy[0])
 
 
 def test_every_kind_of_result_has_a_page(toy):

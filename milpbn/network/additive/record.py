@@ -77,8 +77,8 @@ class AdditiveFit:
         Whether all candidates were compared before the time was over.
     wider : bool
         Whether features could get more parents than the score allowed at first.
-    note : str
-        What differs from the chosen candidate in the tables; empty if nothing does.
+    sharper : float
+        By what the scores of the fit to all rows are multiplied.
     """
 
     trials: tuple[AdditiveTrial, ...]
@@ -88,9 +88,9 @@ class AdditiveFit:
     repeats: Count
     complete: bool
     wider: bool = False
-    note: str = ""
+    sharper: NotNegative = 1.0
     #: An attribute that files of earlier versions lack.
-    LATER: ClassVar = ("note",)
+    LATER: ClassVar = ("sharper",)
 
     @property
     def choice(self) -> AdditiveTrial:
@@ -128,7 +128,9 @@ class AdditiveFit:
                     f"{trial.describe()}: log-loss {trial.log_loss:.4f}, "
                     f"{trial.difference:+.4f} +- {trial.standard_error:.4f} from the chosen one"
                 )
+        if self.sharper != 1.0:
+            lines.append(f"The log-odds of the fit to all rows are multiplied by {self.sharper:g}.")
         if not self.complete:
             which = "all candidates were" if known else "one was"
             lines.append(f"The time limit ended the choice before {which} compared on held-out rows.")
-        return [*lines, self.note] if self.note else lines
+        return lines
