@@ -210,7 +210,7 @@ def _network(result: Result, losses: Losses | None) -> str:
 
 
 def _choice(result: Result) -> str:
-    fit = result.parameters and result.parameters.additive
+    fit = None if result.parameters is None else result.parameters.additive
     if fit is None:
         return ""
     said = (

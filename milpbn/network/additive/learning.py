@@ -117,10 +117,11 @@ def choose_model(
     try:
         best, tried, complete = choose(folds, setup, others)
     except OutOfTime:
-        facts = {"rows": len(index), "folds": n_folds, "repeats": repeats}
-        return Chosen(
-            setup, sources, AdditiveFit(trials=(trial_of(setup),), chosen=0, complete=False, **facts)
+        first_only = (trial_of(setup),)
+        record = AdditiveFit(
+            trials=first_only, chosen=0, rows=len(index), folds=n_folds, repeats=repeats, complete=False
         )
+        return Chosen(setup, sources, record)
     record = fit_record(folds, best, tried, complete, n_folds)
     return Chosen(
         best.candidate, sources, replace(record, sharper=SHARPER if len(index) <= FEW_ROWS else 1.0)
