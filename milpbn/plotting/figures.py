@@ -185,10 +185,7 @@ def draw_shifts(found: Monitoring, most: int = 40) -> Scene:
 
 
 def draw_choice(fit: AdditiveFit) -> Scene:
-    """Draw how much worse the candidates of the recipe ``accurate`` were than the chosen one, with standard errors.
-
-    The log-losses are those of held-out training rows, in nats.
-    """
+    """Draw the log-losses of the recipe ``accurate``'s candidates on held-out rows minus the chosen one's, in nats."""
     found = []
     for trial in sorted(fit.trials, key=lambda trial: (trial is not fit.choice, trial.difference)):
         more, error = trial.difference, trial.standard_error
@@ -198,7 +195,7 @@ def draw_choice(fit: AdditiveFit) -> Scene:
         text += "; " + " ".join(f"{strength:.2g}" for strength in trial.strengths)
         found.append(Bar(trial.describe(), None, more, text, colour, (more - error, more + error)))
     compared, _, *rest = fit.describe()
-    columns = "difference ± standard error; ridge and smoothness of main effects, and of interactions"
+    columns = "At the right: difference ± standard error; ridge and smoothness of main effects, and of interactions."
     return bars(
         found,
         title="What held-out training rows say of the candidates",
@@ -208,7 +205,7 @@ def draw_choice(fit: AdditiveFit) -> Scene:
             ("feature-edge", "worse"),
             ("unused-edge", "hardly to be told from it"),
         ],
-        lines=[f"Chosen: {compared}.", *([] if fit.complete else rest[-1:]), f"At the right: {columns}."],
+        lines=[f"Chosen: {compared}.", *([] if fit.complete else rest[-1:]), columns],
     )
 
 

@@ -213,10 +213,7 @@ def _choice(result: Result) -> str:
     fit = None if result.parameters is None else result.parameters.additive
     if fit is None:
         return ""
-    said = (
-        "The recipe accurate learns each candidate, cuts and interactions included, on training rows without those "
-        "of a fold, which judge it. Another one is chosen if it is better by more than a quarter of a standard error."
-    )
+    said = "Another candidate is chosen if it is better on held-out rows by more than a quarter of a standard error."
     return note(said) + figure(draw_choice(fit)) + folded("In words", "".join(map(note, fit.describe())))
 
 

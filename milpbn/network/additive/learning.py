@@ -38,8 +38,7 @@ from milpbn.util.budget import Budget, Limit
 CUTS = ("boosted:8", "quantile:8", "mdl")
 #: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
-#: Up to so many rows the scores are multiplied by the factor: penalties that suit four fifths of the rows shrink the
-#: model of all of them too much.
+#: Up to so many rows the scores are multiplied by the factor, since the penalties suit four fifths of the rows.
 FEW_ROWS, SHARPER = 600, 1.1
 #: Accuracy of the fits to all rows; see `Objective.minimum`.
 TOLERANCE = 1e-5
@@ -75,9 +74,7 @@ def choose_model(
     random_state: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> Chosen | str:
-    """Return the model that folds of the training rows choose, or why they cannot choose one, as a clause.
-
-    It is the first candidate, uncompared, if the time does not suffice for its folds.
+    """Return the model that folds choose, the first one if there is no time for them, or why they cannot choose one.
 
     Parameters
     ----------
@@ -90,7 +87,6 @@ def choose_model(
     """
     index = training_rows(source)
     classes, weights = _classes(source, index)
-    work = len(index) * len(np.unique(classes))
     if len(index) > MOST_ROWS:
         kept = validation_split(classes, MOST_ROWS / len(index), random_state)[1]
         index, classes, weights = index[kept], classes[kept], weights[kept]
@@ -111,7 +107,7 @@ def choose_model(
     folds = Folds(parts, sources, weights, repeats, budget, report)
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
     first, *others = CUTS if several else (cuts or "",)
-    if several and work > MOST_PER_SECOND * budget.left():
+    if several and len(classes) * len(np.unique(classes)) > MOST_PER_SECOND * budget.left():
         first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
     setup = Setup(first)
     try:

@@ -89,7 +89,6 @@ class AdditiveFit:
     complete: bool
     wider: bool = False
     sharper: NotNegative = 1.0
-    #: An attribute that files of earlier versions lack.
     LATER: ClassVar = ("sharper",)
 
     @property
