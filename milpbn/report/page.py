@@ -18,6 +18,7 @@ from milpbn.network.classifier import TableClassifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.parameters.record import recorded_checks
 from milpbn.plotting import (
+    draw_choice,
     draw_importances,
     draw_margins,
     draw_prediction,
@@ -112,12 +113,15 @@ def report(
             "".join(map(note, meaning_of_gap(result))),
         ),
         "network": ("The network", _network(result, losses)),
+        "choice": ("The choice of cuts and penalties", _choice(result)),
         "explanations": ("What the network has learnt", _explanations(classifier, train, test, rows)),
         "accuracy": ("Accuracy", accuracies(result, classifier, train, test, figures)),
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
         "checklist": ("Checklist for a publication", checklist_table(items)),
     }
+    if not sections["choice"][1]:
+        del sections["choice"]
     if not has_class:
         del sections["explanations"], sections["accuracy"]
     kind = "classifier" if has_class else "of all variables"
@@ -203,6 +207,14 @@ def _network(result: Result, losses: Losses | None) -> str:
     if result.proved is not None:
         what += " Arcs that are not proved to be in every optimum are dashed."
     return figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
+
+
+def _choice(result: Result) -> str:
+    fit = None if result.parameters is None else result.parameters.additive
+    if fit is None:
+        return ""
+    said = "Another candidate is chosen if it is better on held-out rows by more than a quarter of a standard error."
+    return note(said) + figure(draw_choice(fit)) + folded("In words", "".join(map(note, fit.describe())))
 
 
 def _explanations(

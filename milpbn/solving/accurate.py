@@ -60,10 +60,9 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 #: Seconds of an exact search in a fold, at most.
 FOLD_SECONDS = 6.0
-#: Candidate parent sets, and these times rows, with which the search bounds structures of more parents, at most.
-MOST_SETS, MOST_WORK = 100_000, 1e8
-#: Seconds of the search if the user has stopped the choice; those that it has at least, and then at least again as
-#: long as it finds no structure, the limit notwithstanding.
+#: Candidate parent sets, these times rows, and that per second of the limit, with which structures are bounded.
+MOST_SETS, MOST_WORK, WORK_PER_SECOND = 100_000, 1e8, 2e5
+#: Seconds of the search if the user has stopped the choice; at least, and again as long as it finds no structure.
 INTERRUPTED_SECONDS, SEARCH_SECONDS = 0.5, (0.5, 2.0, 8.0, 32.0)
 
 
@@ -111,12 +110,12 @@ def maximise_accurate(
     return _Recipe(question, options, cuts, wider, started).result()
 
 
-def widest(score: Score, n_features: int, n_rows: int) -> int:
+def widest(score: Score, n_features: int, n_rows: int, seconds: float) -> int:
     """Return the most parents with which a search has few enough candidate sets; at least the score's own."""
-    most = score.max_parents
+    most, work = score.max_parents, min(MOST_WORK, WORK_PER_SECOND * seconds)
     while most < n_features:
         sets = count_candidates(n_features, replace(score, max_parents=most + 1))
-        if sets > MOST_SETS or sets * n_rows > MOST_WORK:
+        if sets > MOST_SETS or sets * n_rows > work:
             break
         most += 1
     return most
@@ -148,7 +147,7 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
-        most = widest(question.score, features, rows) if wider else question.score.max_parents
+        most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.interrupted = False
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
@@ -171,7 +170,10 @@ class _Recipe:
                 except NoIncumbentError:
                     # There is no time for the coefficients of so many parent sets.
                     if self.question.score != asked.score:
-                        self.question, preferred = asked, None
+                        assert isinstance(chosen, Chosen)
+                        chosen = replace(chosen, setup=replace(chosen.setup, structure="forest"))
+                        self.question = asked
+                        preferred = self._preferred(chosen, fine)
                     elif seconds == SEARCH_SECONDS[-1]:
                         raise
             if found.structure is None:
@@ -243,10 +245,7 @@ class _Recipe:
             return None
 
     def _search(self, coarse: Dataset, preferred: Structure | None, least: float) -> tuple[Result, list[str]]:
-        """Return the result of the search on the coarse cuts, and sentences about files that were not written.
-
-        It has at least so many seconds.
-        """
+        """Return the result of a search of at least so many seconds, and sentences about unwritten files."""
         began = self.budget.began
         limit = time.monotonic() - began + max(least, SEARCH_SHARE * self.budget.left())
         if self.interrupted:
@@ -341,10 +340,13 @@ class _Recipe:
         if result.structure != found.structure:
             compared = chosen.record.choice.log_loss is not None
             note = (
-                f"{'held-out rows prefer' if compared else 'the first candidate has'} this structure"
-                f"{' to' if compared else ', not'} the one of the highest score that the search found, "
-                f"{found.objective:.6f}"
+                "held-out rows prefer this structure to"
+                if compared
+                else "this is the first candidate's structure, not"
             )
+            note += f" the one of the highest score that the search found, {found.objective:.6f}"
+        if chosen.setup.structure != chosen.record.choice.structure:
+            note = "the tables are over a forest: there was no time to bound networks as wide as chosen"
         return ParameterFit(
             method=ADDITIVE,
             fitted=True,

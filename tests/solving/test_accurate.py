@@ -157,6 +157,8 @@ def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
     assert result.score.max_parents == 2
     assert result.parameters is not None
     assert result.parameters.fitted
+    assert "tables are over a forest" in result.parameters.note
+    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
     assert max(map(len, result.classifier.structure.parents)) == 2
 
 
@@ -212,6 +214,21 @@ def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.Monk
         monkeypatch.setattr(Additive, "fit", fit)
     np.testing.assert_allclose(*shares, atol=0.02)
     assert np.abs(shares[0] - shares[1]).max() > 1e-6
+
+
+def test_the_log_odds_of_small_tables_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    data = learning.training_data(table, "quantile:4")[1]
+    odds = []
+    for rows in (200, 199):
+        monkeypatch.setattr(learning, "FEW_ROWS", rows)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        found = learning.fitted(chosen, data, *chosen.interactions(data, Budget()), Budget())
+        assert not isinstance(found, str)
+        logs = Classifier(data.variables, *found[:2]).predict_log_posterior(data)
+        odds.append(logs[:, 1] - logs[:, 0])
+    np.testing.assert_allclose(odds[0], learning.SHARPER * odds[1], rtol=1e-6)
 
 
 def test_two_runs_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -184,8 +184,7 @@ class Folds:
             total, times = np.zeros(len(self.weights)), np.zeros(len(self.weights))
             for number, part in enumerate(self.parts(candidate.cuts)):
                 if rival is not None and number > 1:
-                    with np.errstate(invalid="ignore"):
-                        so_far = total / times
+                    so_far = total / np.where(times > 0, times, np.nan)
                     more, error = self.difference(so_far, rival)
                     if more > HOPELESS * error:
                         return so_far

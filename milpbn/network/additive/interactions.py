@@ -57,9 +57,8 @@ class Residuals:
         columns = slice(1, None) if posterior.shape[1] == 2 else slice(None)
         residuals = (truth - posterior)[:, columns]
         self._slopes = np.ascontiguousarray((rows.weights[:, None] * residuals).T)  # one row per class
-        self._curvatures = np.ascontiguousarray(
-            (rows.weights[:, None] * posterior * (1.0 - posterior))[:, columns].T
-        )
+        h = (rows.weights[:, None] * posterior * (1.0 - posterior))[:, columns]
+        self._curvatures = np.ascontiguousarray(h.T)
         squares = float((self._slopes * residuals.T).sum())
         self._dispersion = squares / max(float(self._curvatures.sum()), np.finfo(np.float64).tiny)
         self._codes, self._sizes = model.data.codes, model.data.n_states

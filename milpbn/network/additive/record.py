@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
@@ -50,6 +50,11 @@ class AdditiveTrial:
     difference: float
     standard_error: NotNegative
 
+    @property
+    def strengths(self) -> tuple[float, float, float, float]:
+        """Ridge and smoothness of main effects, and of interactions."""
+        return self.main_ridge, self.main_smoothness, self.pair_ridge, self.pair_smoothness
+
     def describe(self) -> str:
         """Return the candidate in words."""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
@@ -72,6 +77,8 @@ class AdditiveFit:
         Whether all candidates were compared before the time was over.
     wider : bool
         Whether features could get more parents than the score allowed at first.
+    sharper : float
+        By what the scores of the fit to all rows are multiplied.
     """
 
     trials: tuple[AdditiveTrial, ...]
@@ -81,6 +88,8 @@ class AdditiveFit:
     repeats: Count
     complete: bool
     wider: bool = False
+    sharper: NotNegative = 1.0
+    LATER: ClassVar = ("sharper",)
 
     @property
     def choice(self) -> AdditiveTrial:
@@ -109,8 +118,8 @@ class AdditiveFit:
         )
         lines = [
             f"{one.describe()}{compared}",
-            f"ridge and smoothness of main effects {one.main_ridge:g} and {one.main_smoothness:g}, "
-            f"of interactions {one.pair_ridge:g} and {one.pair_smoothness:g}",
+            "ridge and smoothness of main effects {:.3g} and {:.3g}, "
+            "of interactions {:.3g} and {:.3g}".format(*one.strengths),
         ]
         for trial in self.trials:
             if trial is not one:
@@ -118,6 +127,8 @@ class AdditiveFit:
                     f"{trial.describe()}: log-loss {trial.log_loss:.4f}, "
                     f"{trial.difference:+.4f} +- {trial.standard_error:.4f} from the chosen one"
                 )
+        if self.sharper != 1.0:
+            lines.append(f"The log-odds of the fit to all rows are multiplied by {self.sharper:g}.")
         if not self.complete:
             which = "all candidates were" if known else "one was"
             lines.append(f"The time limit ended the choice before {which} compared on held-out rows.")

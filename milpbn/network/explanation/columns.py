@@ -27,8 +27,7 @@ from milpbn.network.explanation.terms import Terms
 
 #: The effects of a family in nats, by their variables in ascending order; shape (states of each..., C).
 Effects: TypeAlias = Mapping[tuple[int, ...], NDArray[np.float64]]
-#: Features of a family, its variable included, from which on it is wide; differences between classes, in nats, up to
-#: which an effect of several variables is nothing.
+#: Features from which on a family is wide; differences between classes in nats up to which an effect is nothing.
 WIDE, NOTHING = 4, 1e-9
 
 

@@ -275,11 +275,12 @@ def _largest(table: FamilyTable) -> list[str]:
     sizes = [-evidence.min() for _, evidence in cells]
     order = np.argsort(sizes)[::-1].tolist()
     ratios = table.log_ratios(table.classes[1], table.classes[0]).ravel()
-    two = len(table.classes) == 2
-    lines = []
-    for k in order[:_LARGEST]:
-        conditions, evidence = cells[k]
-        lines.append(f"{joined(conditions)}: {nats(ratios[k]) if two else _numbers(table.classes, evidence)}")
+    numbers = (
+        [nats(r) for r in ratios]
+        if len(table.classes) == 2
+        else [_numbers(table.classes, e) for _, e in cells]
+    )
+    lines = [f"{joined(cells[k][0])}: {numbers[k]}" for k in order[:_LARGEST]]
     return [*lines, f"... {len(cells) - _LARGEST} more cells, of at most {sizes[order[_LARGEST]]:.3f} nats"]
 
 
