@@ -223,7 +223,7 @@ PARENT_SETS = [
     (undominated, "some words"),
     (climbing.cost_of_order, "some words numbers some some"),
     (climbing.climb, "some words numbers some some number flags True random"),
-    (climbing.perturbed_climbs, "some words numbers some number some number 0 random"),
+    (climbing.perturbed_climbs, "some words numbers some number some number 0 number numbers random"),
     (climbing._greedy, "some some words numbers some"),
     (ascent.unplaceable, "some some words"),
     (ascent.ascend, "sets numbers words numbers 0 0 flags random"),
