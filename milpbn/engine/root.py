@@ -102,6 +102,8 @@ class Root:
         self.pool = Pool(1) if pool is None else pool
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
+        if problem.rules.max_features is not None:
+            self.allowed = problem.candidates.without_more_features(self.allowed, problem.rules.max_features)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
         #: The arcs that all optima share, once a tree has been searched to its end.
         self.optima: Optima | None = None
@@ -255,8 +257,9 @@ class Root:
         weights = point.gradient - (self.subproblem.linear - self.model.linear)
         old, point_bound = self.multipliers, float(point.state.bound)
         before = last if last < np.inf else self.bound
+        problem, budget = self.problem, events.budget
         solved = best_multipliers(
-            oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.budget
+            oracle, problem.candidates, problem.rules, self.rows, weights, self.allowed, choice, budget
         )
         self.rows = solved.rows
         if self.proof is not None:
@@ -315,6 +318,7 @@ class Root:
             "steps": count(self.steps),
             "row_members": self.rows.members,
             "row_limit": self.rows.limit,
+            "row_via": self.rows.via,
             "multipliers": self.multipliers,
             "point_bound": number(state.bound),
             "constant": number(state.constant),
@@ -342,7 +346,7 @@ class Root:
         self.bound, self.steps = saved.number("bound"), saved.count("steps")
         self.allowed = saved.array("allowed", np.bool_, candidates.n_sets).copy()
         self.multipliers = saved.array("multipliers", np.float64, len(rows.limit)).copy()
-        self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
+        self.rows = Inequalities(*(array.copy() for array in rows))
         point.best_vertices[:n] = vertices
         point.best_shares[:n] = saved.array("shares", np.float64, n)
         point.gradient[:] = saved.array("gradient", np.float64, candidates.n_sets)

@@ -15,6 +15,7 @@ from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
 from milpbn.problem.products import add_columns, total_score
+from milpbn.util.graphs import families_with_class
 
 
 class LocalSearch:
@@ -164,6 +165,13 @@ class LocalSearch:
                 if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
                     banned.add(j)
         found = np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        if rules.max_features is not None:
+            c = len(chosen) - 1
+            others = [s if i != variable else () for i, s in enumerate(chosen)]
+            used = families_with_class(others) - {c}
+            for k in np.flatnonzero(found):
+                family = {variable, *candidates.sets[variable][k]}
+                found[k] = len(used | family - {c} if c in family else used) <= rules.max_features
         if rules.on_paths:
             for k in np.flatnonzero(found):
                 chosen[variable] = candidates.sets[variable][k]

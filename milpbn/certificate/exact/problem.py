@@ -102,9 +102,10 @@ class ExactProblem:
 
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
-        known = {"required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights"}
+        known = {"required", "forbidden", "tiers", "max_children", "max_features", "fixed", "allowed", "arc_weights"}
         known |= {"ancestors", "no_ancestors", "independences"} if self.decomposable else set()
         asked = {key for key, value in given.items() if value}
+        self.max_features: int | None = given.get("max_features")
         need(known.issuperset(asked), "The exact check does not know all of the constraints.")
         self.required = {(at[j], at[i]) for j, i in given.get("required", ())}
         tier = {at[name]: level for level, tier in enumerate(given.get("tiers", ())) for name in tier}
@@ -116,10 +117,12 @@ class ExactProblem:
         limits = given.get("max_children", {})  # the key * means all other features
         self.limits = {i: limits["*"] for i in range(self.last) if "*" in limits}
         self.limits |= {at[name]: limit for name, limit in limits.items() if name != "*"}
+        if self.max_features is not None:  # the children of the class are among them
+            self.limits[self.last] = min(self.max_features, self.limits.get(self.last, self.last))
         self.arc_weights = {(at[j], at[i]): number(w) for j, i, w in given.get("arc_weights", ())}
         above, apart = ([(at[a], at[d]) for a, d in given.get(k, ())] for k in ("ancestors", "no_ancestors"))
         independences = [(at[a], at[b], [at[j] for j in s]) for a, b, s in given.get("independences", ())]
-        self.rules = ExactRules(self.limits, above, apart, independences)
+        self.rules = ExactRules(self.limits, above, apart, independences, self.max_features)
         # These arcs break a constraint by themselves, so that no parent set has them.
         self.forbidden |= {(d, a) for a, d in above} | {*apart}
         self.forbidden |= {arc for a, b, _ in independences for arc in ((a, b), (b, a))}
@@ -138,9 +141,11 @@ class ExactProblem:
         free = [s for s in sets if self.last not in s]
         return (free if self.larger or i == self.last else free[:1]) + [s for s in sets if self.last in s]
 
-    def exceeds_child_limit(self, structure: Collection[Collection[int]]) -> bool:
-        """Whether some variable has more children than the constraints allow."""
-        return any(sum(j in s for s in structure) > limit for j, limit in self.limits.items())
+    def exceeds_limits(self, structure: Collection[Collection[int]]) -> bool:
+        """Whether some variable has more children than allowed, or the class more features in its Markov blanket."""
+        if any(sum(j in s for s in structure) > limit for j, limit in self.limits.items()):
+            return True
+        return self.rules.too_many_features([*map(as_mask, map(tuple, structure))])
 
     def allows(self, structure: Sequence[Parents]) -> bool:
         """Whether the bound covers a structure, or one that differs only in class-free sets of the same score."""
@@ -152,7 +157,7 @@ class ExactProblem:
         known = free.union(self.parent_sets).issuperset(families) and len(placed) == len(structure)
         return (
             known
-            and not self.exceeds_child_limit(structure)
+            and not self.exceeds_limits(structure)
             and self.rules.obeyed([*map(as_mask, structure)])
         )
 

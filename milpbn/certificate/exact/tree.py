@@ -13,8 +13,8 @@ from typing import Any
 from milpbn.certificate.exact.arithmetic import ONE, Json, column, groups, need, require_work
 from milpbn.certificate.exact.problem import ExactProblem
 
-#: Kinds of decisions, and the value of `row_limit` that marks an inequality of a cluster.
-EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER = 0, 1, 2, 3, -1
+#: Kinds of decisions; the value of `row_limit` that marks an inequality of a cluster, and the largest of features.
+EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER, FEATURES = 0, 1, 2, 3, -1, -6
 
 
 class ExactTree:
@@ -29,7 +29,9 @@ class ExactTree:
         self.problem = problem
         self.undecided: dict[str, set[tuple[int, int]]] = {"in": set(), "out": set()}
         P, V, limits = len(problem.parent_sets), problem.last + 1, column(arrays, "row_limit", int)
-        self.rows = [self._row(*pair) for pair in zip(arrays["row_members"].tolist(), limits, strict=True)]
+        members = arrays["row_members"].tolist()
+        via = arrays["row_via"].tolist() if "row_via" in arrays else members
+        self.rows = [self._row(*one) for one in zip(members, limits, via, strict=True)]
         nodes, leaves = column(arrays, "deletion_node", int), column(arrays, "leaf_node", int)
         removed = groups(arrays, "deletion_size", column(arrays, "deleted", int, P))
         eta = groups(arrays, "weights_size", column(arrays, "entries", int, P), column(arrays, "eta", float))
@@ -48,11 +50,24 @@ class ExactTree:
         work = len(points) * (P * (len(problem.rows) * problem.n_states[-1] + 2**V) + V * V * 2**V)
         require_work(work, "certificate")
 
-    def _row(self, members: list[bool], limit: int) -> tuple[dict[int, int], int]:
-        """Return a and b of an inequality a @ eta >= b: (7) for a cluster, or a variable's child limit."""
+    def _row(self, members: list[bool], limit: int, via: list[int]) -> tuple[dict[int, int], int]:
+        """Return a and b of an inequality a @ eta >= b: (7) for a cluster, a variable's child limit, or features.
+
+        At most FEATURES - limit members j are in the Markov blanket of the class; they are in it if the family of
+        variable via[j] has j and the class.
+        """
         inside, sets = {i for i, member in enumerate(members) if member}, self.problem.parent_sets
         if limit == CLUSTER and inside and max(inside) <= self.problem.last:
             return {p: 1 for p, (i, s) in enumerate(sets) if i in inside and inside.isdisjoint(s)}, 1
+        if limit <= FEATURES:
+            most = self.problem.max_features
+            holds = most is not None and FEATURES - limit >= most and self.problem.last not in inside
+            need(holds, "The certificate has an inequality that does not hold for every structure.")
+            families = [(i, {i, *s}) for i, s in sets]
+            counts = [sum(via[j] == i for j in inside & own) for i, own in families]
+            last = self.problem.last
+            found = {p: -n for p, n in enumerate(counts) if n and last in families[p][1]}
+            return found, limit - FEATURES
         holds = len(inside) == 1 and limit >= self.problem.limits.get(min(inside), math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")
         return {p: -1 for p, (_, s) in enumerate(sets) if not inside.isdisjoint(s)}, -limit
@@ -86,6 +101,7 @@ class ExactTree:
             node, allowed, edges = stack.pop()
             need(node not in seen, f"The certificate reaches node {node} twice.")
             seen.add(node)
+            allowed = self.within_features(allowed)
             for point, removed in self.fixings.get(node, ()):
                 wanted = allowed.intersection(p for (p,) in removed)
                 worse = self.bound(allowed, edges, point, wanted) < cutoff
@@ -111,11 +127,24 @@ class ExactTree:
         one, other = (x if math.isinf(x) else Fraction(x) / ONE for x in (largest, others))
         return one, other
 
+    def within_features(self, allowed: frozenset[int]) -> frozenset[int]:
+        """Leave out sets with features beside as many as may be in families with the class, if these are certain."""
+        last, sets = self.problem.last, self.problem.parent_sets
+        families = [{i, *s} if last in {i, *s} else set() for i, s in sets]
+        before = frozenset[int]()
+        while self.problem.max_features is not None and allowed != before:
+            before, certain = allowed, set[int]()
+            for v in range(last + 1):
+                certain |= set.intersection(*([families[p] for p in allowed if sets[p][0] == v] or [set()]))
+            if len(certain - {last}) == self.problem.max_features:
+                allowed = frozenset(p for p in allowed if families[p] <= certain | {last})
+        return allowed
+
     def only(self, allowed: frozenset[int]) -> float:
-        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a child limit."""
+        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a limit."""
         families = sorted(self.problem.parent_sets[p] for p in allowed)
         sets = [[s for i, s in families if i == v] for v in range(self.problem.last + 1)]
-        if self.problem.exceeds_child_limit([set(own[0]).intersection(*own) for own in sets if own]):
+        if self.problem.exceeds_limits([set(own[0]).intersection(*own) for own in sets if own]):
             return -math.inf
         if any(len(own) != 1 for own in sets):
             return math.inf

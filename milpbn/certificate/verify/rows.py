@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.verify.order import MemberSets
 from milpbn.certificate.verify.paths import connected
-from milpbn.certificate.verify.tree import CLUSTER
+from milpbn.certificate.verify.space import features_in_families, limits_features
+from milpbn.certificate.verify.tree import CLUSTER, FEATURES
 from milpbn.problem.constraints import Rules
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
@@ -26,7 +27,8 @@ class Inequality(NamedTuple):
     """An inequality sum_i a(i, S_i) <= right over its members i, ascending.
 
     a is 1 if S has one of the `parents`, for `CLOSED` if it has none of them, and for `ARCS`, where every member has
-    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`).
+    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`). Of features, `members` are
+    the features and `parents` their variables (`features_in_families`).
     """
 
     kind: int
@@ -42,6 +44,9 @@ class Inequality(NamedTuple):
             found = [(sets.variable == i) & sets.is_parent[:, own].all(axis=1) for i, own in pairs]
             places = np.flatnonzero(np.any(found, axis=0))
             return places, np.ones(len(places))
+        if self.kind <= FEATURES:
+            found = features_in_families(sets.variable, sets.is_parent, self.members, self.parents[0])
+            return np.flatnonzero(found), found[found > 0].astype(np.float64)
         is_member = np.zeros(sets.n_variables, dtype=bool)
         is_member[self.members] = True
         own = np.flatnonzero(is_member[sets.variable])
@@ -76,6 +81,8 @@ def _size(limit: int, n: int, values: NDArray[np.int64]) -> int:
         return 1 << n if n <= LARGEST_BLOCK else 0
     if limit == ARCS and len(values):
         return 1 + 2 * max(0, int(values[0]))
+    if limit <= FEATURES:
+        return n
     return int(limit == REACHED)
 
 
@@ -104,6 +111,8 @@ def _row(
             connected([{*own.tolist()} for own in parents], *one) for one in rules.independences
         ):
             return Inequality(ARCS, members, n - 1.0, tuple(parents[i] for i in members))
+    if limit <= FEATURES and V - 1 not in own and limits_features(rules, limit) and len(values) == n:
+        return Inequality(limit, members, float(FEATURES - limit), (values,))
     if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
         return Inequality(limit, np.arange(V), float(limit), (members,))
     raise UnfitError("it builds on an inequality that not every structure obeys")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +101,27 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
     return np.asarray(variable != owner) | (true if inside else ~true)
 
 
+def limits_features(rules: Rules, limit: int) -> bool:
+    """Whether at most K features are allowed in the Markov blanket of the class, for a row's limit -6 - K."""
+    return rules.max_features is not None and -6 - limit >= rules.max_features
+
+
+def features_in_families(
+    variable: NDArray[np.int64], is_parent: NDArray[np.bool_], features: NDArray[Any], via: NDArray[Any]
+) -> NDArray[np.int64]:
+    """Return how many features j are in the family of a parent set of their variable via[j], if it has the class.
+
+    The arguments are the variables of the parent sets, shape (P,), their members, shape (P, V), and the features and
+    their variables, shape (n,). The result has shape (P,).
+    """
+    c = is_parent.shape[1] - 1
+    with_class = is_parent[:, c] | (variable == c)
+    found = np.zeros(len(variable), dtype=np.int64)
+    for j, i in zip(features.tolist(), via.tolist(), strict=True):
+        found += with_class & (variable == i) & (is_parent[:, j] | (variable == j))
+    return found
+
+
 def bound_of_only(
     candidates: Candidates,
     rules: Rules,
@@ -109,11 +130,11 @@ def bound_of_only(
 ) -> float:
     """Return a bound on the score of the only structure of a mask of parent sets, shape (P,).
 
-    It is -inf if the arcs that all choices of parent sets have close a cycle or exceed a child limit, and otherwise inf
+    It is -inf if the arcs that all choices of parent sets have close a cycle or exceed a limit, and otherwise inf
     if there are several choices. `highest` returns an upper bound on the exact score of a structure.
     """
     parents = candidates.certain_parents(mask)
-    if topological_order(parents) is None or rules.over_limit(parents) is not None:
+    if topological_order(parents) is None or not rules.within_limits(parents):
         return -np.inf
     choice = np.flatnonzero(mask)
     if not np.array_equal(candidates.variable[choice], np.arange(candidates.n_variables)):

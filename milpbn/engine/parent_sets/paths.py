@@ -1,7 +1,8 @@
-"""Rows of constraints on paths that a point of the linear program violates.
+"""Rows of constraints on paths, and of a limit of features, that a point of the linear program violates.
 
 At every point, a missing path from an ancestor is found as a minimum cut, and an excluded path as a shortest path.
-Independences are checked at integral points only; the row has a minimal set of arcs that leaves an active trail.
+Independences are checked at integral points only; the row has a minimal set of arcs that leaves an active trail. The
+row of features takes for each the variable in whose families with the class it has the largest share.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_weights
-from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
+from milpbn.engine.parent_sets.rows import ARCS, CLOSED, FEATURES, REACHED, Row
 from milpbn.engine.parent_sets.sets import members_of
 from milpbn.problem.constraints import Rules
 from milpbn.util.graphs import separated
@@ -22,8 +23,9 @@ SCALE = 10**6
 
 
 def violated_path_rows(point: Support, rules: Rules) -> list[Row]:
-    """Return rows of ancestors and of pairs without a path that a point violates."""
-    rows = [_entering(point, a, b) for a, b in sorted(rules.ancestors)]
+    """Return rows of ancestors, of pairs without a path and of features that a point violates."""
+    rows = [] if rules.max_features is None else [_features(point, rules.max_features)]
+    rows += [_entering(point, a, b) for a, b in sorted(rules.ancestors)]
     if rules.no_ancestors:
         arcs = arc_weights(point)
         rows += [_path(point, arcs, a, b) for a, b in sorted(rules.no_ancestors)]
@@ -51,6 +53,22 @@ def _entering(point: Support, a: int, b: int) -> Row | None:
     reached = breadth_first_order(left, a, return_predecessors=False)
     outside = {i for i in range(n) if i not in set(reached.tolist())}
     return Row(CLOSED, tuple(sorted(outside)))
+
+
+def _features(point: Support, most: int) -> Row | None:
+    """Return the row of the features' largest shares, if the point violates it."""
+    n = len(point.offsets) - 1
+    share = np.zeros((n, n))  # by variable and member of its families with the class
+    child = np.repeat(np.arange(n), np.diff(point.offsets))
+    for i, mask, own in zip(child.tolist(), point.masks, point.shares.tolist(), strict=True):
+        family = {i, *members_of(mask)}
+        if n - 1 in family:
+            share[i, list(family)] += own
+    largest = share[:, :-1].max(axis=0)
+    if largest.sum() < most + LEAST_VIOLATION:
+        return None
+    inside = tuple(np.flatnonzero(largest).tolist())
+    return Row(FEATURES, inside, (most, *share[:, list(inside)].argmax(axis=0).tolist()))
 
 
 def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | None:
