@@ -35,8 +35,8 @@ from milpbn.problem.candidates import Candidates
 from milpbn.util.saved_arrays import SavedArrays, count
 
 #: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and its numbers: the values of f on
-#: the subsets of a block, the variable before a reached set, how many arcs there are, and each as (parent, child), or the
-#: variable of each feature.
+#: the subsets of a block, the variable before a reached set, how many arcs there are, and each as (parent, child), or
+#: the variable of each feature.
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 

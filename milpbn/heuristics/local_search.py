@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.heuristics.features import without_feature
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
@@ -203,6 +204,7 @@ class LocalSearch:
         candidates = self.problem.candidates
         improved = True
         while improved and not stopping():
+            self._add_features(stopping)
             improved = False
             supergradient = self.supergradient()
             for i in rng.permutation(candidates.n_variables):
@@ -228,6 +230,21 @@ class LocalSearch:
                 improved = self._exchange_subtree(supergradient, stopping)
         return self.value
 
+    def _add_features(self, stopping: Callable[[], bool]) -> None:
+        """Where few features are allowed, add the best one to those that predictions depend on, while that gains."""
+        most, offsets = self.problem.rules.max_features, self.problem.candidates.offsets
+        while most is not None and len(used := self.structure.markov_blanket) < most and not stopping():
+            gains = [(TUNING.least_gain, -1, 0)]
+            for i in set(range(len(offsets) - 2)) - used:
+                allowed, now = self.admissible(i), int(self.choice[i] - offsets[i])
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
+                best = int(np.argmax(values))
+                gains.append((float(values[best] - values[now]), i, best))
+            _, i, best = max(gains)
+            if i < 0:
+                break
+            self.move(i, best)
+
     def _exchange_subtree(self, supergradient: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
         """Make a subtree exchange that improves the score, and return whether there is one."""
         before, value = self.choice, self.value
@@ -248,8 +265,20 @@ class LocalSearch:
         return False
 
     def perturb(self, rng: np.random.Generator, changes: int) -> None:
-        """Give `changes` random variables random admissible parent sets."""
-        n = self.problem.candidates.n_variables
+        """Give `changes` random variables random admissible parent sets.
+
+        Where few features are allowed, a random one of those that predictions depend on makes room before.
+        """
+        n, candidates = self.problem.candidates.n_variables, self.problem.candidates
+        used = sorted(self.structure.markov_blanket) if self.problem.rules.max_features is not None else []
+        if used:
+            other = without_feature(candidates, self.structure.parents, int(rng.choice(used)))
+            fewer = None if other is None else Structure(candidates.names, tuple(other))
+            if fewer is not None and self.problem.obeys(fewer):
+                found = self.problem.choice(fewer)
+                assert found is not None
+                self.choice = found
+                self._refresh()
         for i in rng.choice(n, size=min(changes, n), replace=False):
             allowed = np.flatnonzero(self.admissible(int(i)))
             if len(allowed):

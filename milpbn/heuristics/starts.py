@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from milpbn.errors import InputError
+from milpbn.heuristics.features import with_few_features
 from milpbn.heuristics.paths import repaired
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.cpt import require_match
@@ -35,9 +36,9 @@ def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | N
     yield repaired(problem, feasible) if feasible is not None and problem.rules.on_paths else feasible
     if not problem.data.has_class:
         return
-    yield Structure.naive_bayes(problem.candidates.names)
+    yield with_few_features(problem, Structure.naive_bayes(problem.candidates.names))
     if problem.score.max_parents > 1:
-        yield tan_structure(problem.data)
+        yield with_few_features(problem, tan_structure(problem.data))
 
 
 def checked_start(problem: Problem, start: Structure) -> Structure:
@@ -65,7 +66,8 @@ def _refusal(problem: Problem, start: Structure) -> str:
         most = problem.rules.max_features
         if most is not None and problem.rules.too_many_features(start.parents):
             used = len(start.markov_blanket)
-            return f"In the start, predictions depend on {used} features, more than {most}; raise that, or leave it out."
+            told = f"In the start, predictions depend on {used} features, more than {most}"
+            return f"{told}; raise that, or leave the start out."
         variable = problem.rules.over_limit(start.parents)
         if variable is None:
             return "The start has more parameters than AICc is defined for; choose another start, or none."

@@ -128,7 +128,7 @@ class Candidates:
         return [tuple(np.flatnonzero(column).tolist()) for column in ((having == left) & (left > 0)).T]
 
     def without_more_features(self, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
-        """Return allowed parent sets, shape (P,), without those that put too many features into families with the class.
+        """Return allowed parent sets, shape (P,), without those that put too many features into the Markov blanket.
 
         As many as `most` may be there already, whichever allowed candidates the variables get: then sets that put
         others there are left out. If there are more, nothing is changed.

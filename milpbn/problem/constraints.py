@@ -125,7 +125,7 @@ class Constraints:
         return ", ".join(option for option, values in given.items() if values)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the constraints as JSON-safe values, the form that `from_dict` reads; `max_features` if there is one."""
+        """Return the constraints as JSON-safe values, the form that `from_dict` reads; `max_features` only if set."""
         features = {} if self.max_features is None else {"max_features": self.max_features}
         return {
             "required": [list(a) for a in self.required],

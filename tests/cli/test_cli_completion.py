@@ -30,7 +30,7 @@ CLASSES = ["bad", "good"]
 #: What each parameter completes, by its first name; a verb's own parameter has the verb before it. New ones go here.
 KINDS = {
     "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --gap-se "
-    "--threads --workers --dask --seed "
+    "--threads --workers --dask --seed --max-features "
     "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
     "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs "
     "--cost --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal --psi "

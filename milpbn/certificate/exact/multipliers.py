@@ -72,7 +72,10 @@ class ExactRules(NamedTuple):
         blanket = 0
         for family in families:
             blanket |= family if family >> len(parents) - 1 else 0
-        return self.max_features is not None and (blanket | 1 << len(parents) - 1).bit_count() - 1 > self.max_features
+        return (
+            self.max_features is not None
+            and (blanket | 1 << len(parents) - 1).bit_count() - 1 > self.max_features
+        )
 
     def obeyed(self, parents: Sequence[int]) -> bool:
         """Whether an acyclic structure, the parents as bit masks, obeys the constraints on paths and of features."""
@@ -256,7 +259,10 @@ class _ExactProof:
             return _ExactRow(inside, n - 1, lambda i, s: int(needed[i] & ~s == 0))
         if limit <= FEATURES:
             holds = rules.max_features is not None and FEATURES - limit >= rules.max_features
-            need(holds and self.V - 1 not in inside, "The certificate has a limit of features that does not hold.")
+            need(
+                holds and self.V - 1 not in inside,
+                "The certificate has a limit of features that does not hold.",
+            )
             through = dict(zip(inside, values, strict=True))
 
             def term(i: int, s: int) -> int:

@@ -102,7 +102,16 @@ class ExactProblem:
 
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
-        known = {"required", "forbidden", "tiers", "max_children", "max_features", "fixed", "allowed", "arc_weights"}
+        known = {
+            "required",
+            "forbidden",
+            "tiers",
+            "max_children",
+            "max_features",
+            "fixed",
+            "allowed",
+            "arc_weights",
+        }
         known |= {"ancestors", "no_ancestors", "independences"} if self.decomposable else set()
         asked = {key for key, value in given.items() if value}
         self.max_features: int | None = given.get("max_features")
@@ -155,11 +164,7 @@ class ExactProblem:
         bare = {i for i, s in self.parent_sets if self.alike and self.last not in (i, *s)}
         free = {(i, s) for i, s in families if i in bare and self.last not in s and self.admits(i, s)}
         known = free.union(self.parent_sets).issuperset(families) and len(placed) == len(structure)
-        return (
-            known
-            and not self.exceeds_limits(structure)
-            and self.rules.obeyed([*map(as_mask, structure)])
-        )
+        return known and not self.exceeds_limits(structure) and self.rules.obeyed([*map(as_mask, structure)])
 
     def count(self, i: int, parents: Parents, one: int | None) -> dict[Row, int]:
         """Return n_{j|h} by (j, *h) and n_h by h, (2), times `scale`; with `one`, that class is 0, the others 1."""

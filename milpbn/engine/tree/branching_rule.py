@@ -144,8 +144,8 @@ class BranchingRule:
         self.oracle, self.few = oracle, few
         V = len(oracle.offsets) - 1
         self.V = V
-        # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column, and with `few`
-        # arcs from it in the last row. Else: arcs.
+        # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column, and with
+        # `few` arcs from it in the last row. Else: arcs.
         self.costs = PseudoCosts(np.zeros((2, V, V)), np.zeros((2, V, V))) if costs is None else costs
 
     def state(self) -> dict[str, NDArray[np.float64]]:
