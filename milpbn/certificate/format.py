@@ -39,7 +39,7 @@ LARGEST_FILE = LARGEST + LARGEST // 4
 #: Keys of a result that the header of its certificate lacks: times, how the score was chosen, how the classifier's
 #: parameters were fitted, notes.
 NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "average", "request", "notes")
-NO_ROWS = Inequalities(np.empty((0, 0), bool), np.empty(0, np.int64), np.empty((0, 0), np.int64))
+NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 
 @dataclass
@@ -170,7 +170,6 @@ class Proof:
             "temperature": np.array([w.temperature for w in weights]),
             "row_members": rows.members,
             "row_limit": rows.limit,
-            **({"row_via": rows.via} if rows.via.any() else {}),
             "multipliers_size": np.array([len(w.rows) for w in weights], dtype=np.int64),
             "multiplier_row": np.concatenate([empty, *(w.rows for w in weights)]),
             "multiplier": np.concatenate([np.empty(0), *(w.multipliers for w in weights)]),
@@ -180,10 +179,7 @@ class Proof:
 def restored_rows(saved: SavedArrays) -> Inequalities:
     """Return the inequalities among the arrays of a proof; raise UnfitError if they do not fit together."""
     members = saved.array("row_members", np.bool_, None, None)
-    limit, via = saved.array("row_limit", np.int64, len(members)), np.zeros(members.shape, dtype=np.int64)
-    if "row_via" in saved:
-        via = saved.array("row_via", np.int64, *members.shape, below=max(1, members.shape[1]))
-    return Inequalities(members, limit, via)
+    return Inequalities(members, saved.array("row_limit", np.int64, len(members)))
 
 
 def kept_arrays(

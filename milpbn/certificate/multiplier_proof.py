@@ -30,13 +30,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import LARGEST, PLACE_BYTES, kept_arrays
-from milpbn.certificate.records import ARCS, BLOCK, FEATURES, PARENT_SET, REACHED, Decision
+from milpbn.certificate.records import ARCS, BLOCK, PARENT_SET, REACHED, Decision
 from milpbn.problem.candidates import Candidates
 from milpbn.util.saved_arrays import SavedArrays, count
 
 #: An inequality: its `milpbn.certificate.records.Inequalities.limit`, its members, and its numbers: the values of f on
-#: the subsets of a block, the variable before a reached set, how many arcs there are, and each as (parent, child), or
-#: the variable of each feature.
+#: the subsets of a block, the variable before a reached set, or how many arcs there are, and each as (parent, child).
 Key = tuple[int, tuple[int, ...], tuple[int, ...]]
 
 
@@ -156,7 +155,6 @@ class MultiplierProof:
             inside = tuple(np.flatnonzero(own).tolist())
             begun = tuple(islice(values, 1 if limit in (REACHED, ARCS) else 0))
             more = {BLOCK: 1 << len(inside), ARCS: 2 * max((0, *begun))}.get(limit, 0)
-            more = len(inside) if limit <= FEATURES else more
             proof._place((limit, inside, (*begun, *islice(values, more))))
         steps = list(zip(nodes, map(ProofStep, rows, multipliers), strict=True))
         fixed = saved.count("fixings")

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 #: parent of variable i. ORPHAN i: feature i has no feature parent. PARENT_SET p: the variable of parent set p has it.
 #: ORDER j, i: variable j comes before variable i in an order in which parents come before their children.
 EDGE, ARC, ORPHAN, PARENT_SET, ORDER = 0, 1, 2, 3, 4
-#: Values of `Inequalities.limit` that mark a cluster, and the other kinds of `milpbn.engine.parent_sets.rows`. A row
-#: of at most K features has `FEATURES` - K.
-CLUSTER, BLOCK, CLOSED, REACHED, ARCS, FEATURES = -1, -2, -3, -4, -5, -6
+#: Values of `Inequalities.limit` that mark a cluster, and the other kinds of `milpbn.engine.parent_sets.rows`.
+CLUSTER, BLOCK, CLOSED, REACHED, ARCS = -1, -2, -3, -4, -5
 
 
 class Decision(NamedTuple):
@@ -118,16 +117,9 @@ class DualWeights(NamedTuple):
 
 
 class Inequalities(NamedTuple):
-    """Inequalities a_r @ eta >= b_r, of clusters, of child limits or of a limit of features, as the kernels take them.
+    """Inequalities a_r @ eta >= b_r, each of a cluster or of a child limit, as the kernels take them."""
 
-    Of features j that each have a variable i = `via[j]`, at most K are in a family of i with the class: i = j has the
-    class as a parent, or j is a parent of the class i, or j is beside the class a parent of i. All of these are in the
-    Markov blanket of the class.
-    """
-
-    #: The variables of the cluster, the one parent of a child limit, or the features j, shape (R, V).
+    #: The variables of the cluster, or the one parent of a child limit, shape (R, V).
     members: NDArray[np.bool_]
-    #: Largest number of children of that parent; `CLUSTER` for a cluster, `FEATURES` - K for features. Shape (R,).
+    #: Largest number of children of that parent; `CLUSTER` for a cluster. Shape (R,).
     limit: NDArray[np.int64]
-    #: The variables i of features j, else 0, shape (R, V).
-    via: NDArray[np.int64]

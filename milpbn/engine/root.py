@@ -257,9 +257,8 @@ class Root:
         weights = point.gradient - (self.subproblem.linear - self.model.linear)
         old, point_bound = self.multipliers, float(point.state.bound)
         before = last if last < np.inf else self.bound
-        problem, budget = self.problem, events.budget
         solved = best_multipliers(
-            oracle, problem.candidates, problem.rules, self.rows, weights, self.allowed, choice, budget
+            oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.budget
         )
         self.rows = solved.rows
         if self.proof is not None:
@@ -318,7 +317,6 @@ class Root:
             "steps": count(self.steps),
             "row_members": self.rows.members,
             "row_limit": self.rows.limit,
-            "row_via": self.rows.via,
             "multipliers": self.multipliers,
             "point_bound": number(state.bound),
             "constant": number(state.constant),
@@ -346,7 +344,7 @@ class Root:
         self.bound, self.steps = saved.number("bound"), saved.count("steps")
         self.allowed = saved.array("allowed", np.bool_, candidates.n_sets).copy()
         self.multipliers = saved.array("multipliers", np.float64, len(rows.limit)).copy()
-        self.rows = Inequalities(*(array.copy() for array in rows))
+        self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
         point.best_vertices[:n] = vertices
         point.best_shares[:n] = saved.array("shares", np.float64, n)
         point.gradient[:] = saved.array("gradient", np.float64, candidates.n_sets)

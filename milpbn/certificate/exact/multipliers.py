@@ -19,10 +19,8 @@ right-hand sides add up to f(B). Constraints on paths give three more kinds, wit
     REACHED, a(i, S) = 1 if S meets C + j, where j is no ancestor of d in C: a structure stays acyclic with the arc
         d -> j, and then the cluster C + j, in which j has a parent, says this about the others.
     ARCS, a(i, S) = 1 if S has all arcs into i of some that leave the variables of an independence connected: more arcs
-        separate no more, so that not all of them are there.
-
-A limit K of the features in the Markov blanket of the class gives FEATURES - K: of features j, each with a variable
-i(j), at most b = K are in the family of i(j) if the class is in it, too, and a(i, S) counts those with i(j) = i.
+        separate no more, so that not all of them are there. Or of some with too many features in families with the
+        class: more arcs have no fewer.
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
 one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and
@@ -45,10 +43,8 @@ from typing import Any, NamedTuple
 
 from milpbn.certificate.exact.arithmetic import BITS, ONE, Json, column, groups, need, require_work
 
-#: Kinds of decisions; values of `row_limit` that mark other rows than limits, the largest of features; most members of
-#: a block.
-ARC, PARENT_SET, ORDER, CLUSTER, BLOCK, CLOSED, REACHED, ARCS, FEATURES = 1, 3, 4, -1, -2, -3, -4, -5, -6
-LARGEST_BLOCK = 12
+#: Kinds of decisions; values of `row_limit` that mark other rows than limits; most members of a block.
+ARC, PARENT_SET, ORDER, CLUSTER, BLOCK, CLOSED, REACHED, ARCS, LARGEST_BLOCK = 1, 3, 4, -1, -2, -3, -4, -5, 12
 #: By variable: its parent sets as bit masks, with their terms in grains.
 Own = list[dict[int, int]]
 
@@ -68,14 +64,10 @@ class ExactRules(NamedTuple):
 
     def too_many_features(self, parents: Sequence[int]) -> bool:
         """Whether more features than allowed are in families with the class, the last variable."""
-        families = [own | 1 << i for i, own in enumerate(parents)]
-        blanket = 0
-        for family in families:
-            blanket |= family if family >> len(parents) - 1 else 0
-        return (
-            self.max_features is not None
-            and (blanket | 1 << len(parents) - 1).bit_count() - 1 > self.max_features
-        )
+        last, blanket = len(parents) - 1, 0
+        for family in (own | 1 << i for i, own in enumerate(parents)):
+            blanket |= family if family >> last else 0
+        return self.max_features is not None and (blanket & ~(1 << last)).bit_count() > self.max_features
 
     def obeyed(self, parents: Sequence[int]) -> bool:
         """Whether an acyclic structure, the parents as bit masks, obeys the constraints on paths and of features."""
@@ -206,7 +198,7 @@ class _ExactProof:
             size = (
                 1 << len(inside) if limit == BLOCK and len(inside) <= LARGEST_BLOCK else int(limit == REACHED)
             )
-            size = 1 + 2 * max(0, values[0]) if limit == ARCS else len(inside) if limit <= FEATURES else size
+            size = 1 + 2 * max(0, values[0]) if limit == ARCS else size
             self.rows.append(self._row(inside, limit, values[:size]))
             values = values[size:]
         rows = column(arrays, "multiplier_row", int, len(self.rows))
@@ -254,23 +246,12 @@ class _ExactProof:
             for j, i in zip(values[1::2], values[2::2], strict=True):
                 needed[i] |= 1 << j
             heads = [i for i, own in enumerate(needed) if own]
-            holds = heads == inside and not all(separated(needed, *one) for one in rules.independences)
-            need(holds, "The certificate excludes arcs that no independence excludes.")
-            return _ExactRow(inside, n - 1, lambda i, s: int(needed[i] & ~s == 0))
-        if limit <= FEATURES:
-            holds = rules.max_features is not None and FEATURES - limit >= rules.max_features
+            broken = not all(separated(needed, *one) for one in rules.independences)
+            holds = heads == inside and (broken or rules.too_many_features(needed))
             need(
-                holds and self.V - 1 not in inside,
-                "The certificate has a limit of features that does not hold.",
+                holds, "The certificate excludes arcs that no independence and no limit of features excludes."
             )
-            through = dict(zip(inside, values, strict=True))
-
-            def term(i: int, s: int) -> int:
-                family = s | 1 << i
-                counted = sum(through[j] == i for j in inside if family >> j & 1)
-                return counted if family >> self.V - 1 else 0
-
-            return _ExactRow(range(self.V), FEATURES - limit, term)
+            return _ExactRow(inside, n - 1, lambda i, s: int(needed[i] & ~s == 0))
         holds = n == 1 and limit >= rules.limits.get(inside[0], math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")
         return _ExactRow(range(self.V), limit, lambda i, s: int(s & mask != 0))

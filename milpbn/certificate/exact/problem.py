@@ -114,7 +114,6 @@ class ExactProblem:
         }
         known |= {"ancestors", "no_ancestors", "independences"} if self.decomposable else set()
         asked = {key for key, value in given.items() if value}
-        self.max_features: int | None = given.get("max_features")
         need(known.issuperset(asked), "The exact check does not know all of the constraints.")
         self.required = {(at[j], at[i]) for j, i in given.get("required", ())}
         tier = {at[name]: level for level, tier in enumerate(given.get("tiers", ())) for name in tier}
@@ -126,12 +125,13 @@ class ExactProblem:
         limits = given.get("max_children", {})  # the key * means all other features
         self.limits = {i: limits["*"] for i in range(self.last) if "*" in limits}
         self.limits |= {at[name]: limit for name, limit in limits.items() if name != "*"}
-        if self.max_features is not None:  # the children of the class are among them
-            self.limits[self.last] = min(self.max_features, self.limits.get(self.last, self.last))
+        few: int | None = given.get("max_features")
+        if few is not None:  # the children of the class are among these features
+            self.limits[self.last] = min(few, self.limits.get(self.last, self.last))
         self.arc_weights = {(at[j], at[i]): number(w) for j, i, w in given.get("arc_weights", ())}
         above, apart = ([(at[a], at[d]) for a, d in given.get(k, ())] for k in ("ancestors", "no_ancestors"))
         independences = [(at[a], at[b], [at[j] for j in s]) for a, b, s in given.get("independences", ())]
-        self.rules = ExactRules(self.limits, above, apart, independences, self.max_features)
+        self.rules = ExactRules(self.limits, above, apart, independences, few)
         # These arcs break a constraint by themselves, so that no parent set has them.
         self.forbidden |= {(d, a) for a, d in above} | {*apart}
         self.forbidden |= {arc for a, b, _ in independences for arc in ((a, b), (b, a))}

@@ -13,8 +13,8 @@ from typing import Any
 from milpbn.certificate.exact.arithmetic import ONE, Json, column, groups, need, require_work
 from milpbn.certificate.exact.problem import ExactProblem
 
-#: Kinds of decisions; the value of `row_limit` that marks an inequality of a cluster, and the largest of features.
-EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER, FEATURES = 0, 1, 2, 3, -1, -6
+#: Kinds of decisions, and the value of `row_limit` that marks an inequality of a cluster.
+EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER = 0, 1, 2, 3, -1
 
 
 class ExactTree:
@@ -29,9 +29,7 @@ class ExactTree:
         self.problem = problem
         self.undecided: dict[str, set[tuple[int, int]]] = {"in": set(), "out": set()}
         P, V, limits = len(problem.parent_sets), problem.last + 1, column(arrays, "row_limit", int)
-        members = arrays["row_members"].tolist()
-        via = arrays["row_via"].tolist() if "row_via" in arrays else members
-        self.rows = [self._row(*one) for one in zip(members, limits, via, strict=True)]
+        self.rows = [self._row(*pair) for pair in zip(arrays["row_members"].tolist(), limits, strict=True)]
         nodes, leaves = column(arrays, "deletion_node", int), column(arrays, "leaf_node", int)
         removed = groups(arrays, "deletion_size", column(arrays, "deleted", int, P))
         eta = groups(arrays, "weights_size", column(arrays, "entries", int, P), column(arrays, "eta", float))
@@ -50,24 +48,11 @@ class ExactTree:
         work = len(points) * (P * (len(problem.rows) * problem.n_states[-1] + 2**V) + V * V * 2**V)
         require_work(work, "certificate")
 
-    def _row(self, members: list[bool], limit: int, via: list[int]) -> tuple[dict[int, int], int]:
-        """Return a and b of an inequality a @ eta >= b: (7) for a cluster, a variable's child limit, or features.
-
-        At most FEATURES - limit members j are in the Markov blanket of the class; they are in it if the family of
-        variable via[j] has j and the class.
-        """
+    def _row(self, members: list[bool], limit: int) -> tuple[dict[int, int], int]:
+        """Return a and b of an inequality a @ eta >= b: (7) for a cluster, or a variable's child limit."""
         inside, sets = {i for i, member in enumerate(members) if member}, self.problem.parent_sets
         if limit == CLUSTER and inside and max(inside) <= self.problem.last:
             return {p: 1 for p, (i, s) in enumerate(sets) if i in inside and inside.isdisjoint(s)}, 1
-        if limit <= FEATURES:
-            most = self.problem.max_features
-            holds = most is not None and FEATURES - limit >= most and self.problem.last not in inside
-            need(holds, "The certificate has an inequality that does not hold for every structure.")
-            families = [(i, {i, *s}) for i, s in sets]
-            counts = [sum(via[j] == i for j in inside & own) for i, own in families]
-            last = self.problem.last
-            found = {p: -n for p, n in enumerate(counts) if n and last in families[p][1]}
-            return found, limit - FEATURES
         holds = len(inside) == 1 and limit >= self.problem.limits.get(min(inside), math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")
         return {p: -1 for p, (_, s) in enumerate(sets) if not inside.isdisjoint(s)}, -limit
@@ -132,11 +117,11 @@ class ExactTree:
         last, sets = self.problem.last, self.problem.parent_sets
         families = [{i, *s} if last in {i, *s} else set() for i, s in sets]
         before = frozenset[int]()
-        while self.problem.max_features is not None and allowed != before:
+        while self.problem.rules.max_features is not None and allowed != before:
             before, certain = allowed, set[int]()
             for v in range(last + 1):
                 certain |= set.intersection(*([families[p] for p in allowed if sets[p][0] == v] or [set()]))
-            if len(certain - {last}) == self.problem.max_features:
+            if len(certain - {last}) == self.problem.rules.max_features:
                 allowed = frozenset(p for p in allowed if families[p] <= certain | {last})
         return allowed
 

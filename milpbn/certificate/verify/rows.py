@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.verify.order import MemberSets
 from milpbn.certificate.verify.paths import connected
-from milpbn.certificate.verify.space import features_in_families, limits_features
-from milpbn.certificate.verify.tree import CLUSTER, FEATURES
+from milpbn.certificate.verify.tree import CLUSTER
 from milpbn.problem.constraints import Rules
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
@@ -27,8 +26,7 @@ class Inequality(NamedTuple):
     """An inequality sum_i a(i, S_i) <= right over its members i, ascending.
 
     a is 1 if S has one of the `parents`, for `CLOSED` if it has none of them, and for `ARCS`, where every member has
-    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`). Of features, `members` are
-    the features and `parents` their variables (`features_in_families`).
+    parents of its own, if it has all of them. A block has a `table` of a instead (`_table`).
     """
 
     kind: int
@@ -44,9 +42,6 @@ class Inequality(NamedTuple):
             found = [(sets.variable == i) & sets.is_parent[:, own].all(axis=1) for i, own in pairs]
             places = np.flatnonzero(np.any(found, axis=0))
             return places, np.ones(len(places))
-        if self.kind <= FEATURES:
-            found = features_in_families(sets.variable, sets.is_parent, self.members, self.parents[0])
-            return np.flatnonzero(found), found[found > 0].astype(np.float64)
         is_member = np.zeros(sets.n_variables, dtype=bool)
         is_member[self.members] = True
         own = np.flatnonzero(is_member[sets.variable])
@@ -81,8 +76,6 @@ def _size(limit: int, n: int, values: NDArray[np.int64]) -> int:
         return 1 << n if n <= LARGEST_BLOCK else 0
     if limit == ARCS and len(values):
         return 1 + 2 * max(0, int(values[0]))
-    if limit <= FEATURES:
-        return n
     return int(limit == REACHED)
 
 
@@ -107,12 +100,10 @@ def _row(
     if limit == ARCS and n and len(values) % 2 and ((values[1:] >= 0) & (values[1:] < V)).all():
         tails, heads = values[1:].reshape(-1, 2).T
         parents = [tails[heads == i] for i in range(V)]
-        if np.array_equal(np.unique(heads), members) and any(
-            connected([{*own.tolist()} for own in parents], *one) for one in rules.independences
-        ):
+        there = [{*own.tolist()} for own in parents]
+        connects = any(connected(there, *one) for one in rules.independences)
+        if np.array_equal(np.unique(heads), members) and (connects or rules.too_many_features(there)):
             return Inequality(ARCS, members, n - 1.0, tuple(parents[i] for i in members))
-    if limit <= FEATURES and V - 1 not in own and limits_features(rules, limit) and len(values) == n:
-        return Inequality(limit, members, float(FEATURES - limit), (values,))
     if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
         return Inequality(limit, np.arange(V), float(limit), (members,))
     raise UnfitError("it builds on an inequality that not every structure obeys")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,27 +99,6 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
         owner, true = int(variable[a]), np.zeros(len(variable), dtype=np.bool_)
         true[a] = True
     return np.asarray(variable != owner) | (true if inside else ~true)
-
-
-def limits_features(rules: Rules, limit: int) -> bool:
-    """Whether at most K features are allowed in the Markov blanket of the class, for a row's limit -6 - K."""
-    return rules.max_features is not None and -6 - limit >= rules.max_features
-
-
-def features_in_families(
-    variable: NDArray[np.int64], is_parent: NDArray[np.bool_], features: NDArray[Any], via: NDArray[Any]
-) -> NDArray[np.int64]:
-    """Return how many features j are in the family of a parent set of their variable via[j], if it has the class.
-
-    The arguments are the variables of the parent sets, shape (P,), their members, shape (P, V), and the features and
-    their variables, shape (n,). The result has shape (P,).
-    """
-    c = is_parent.shape[1] - 1
-    with_class = is_parent[:, c] | (variable == c)
-    found = np.zeros(len(variable), dtype=np.int64)
-    for j, i in zip(features.tolist(), via.tolist(), strict=True):
-        found += with_class & (variable == i) & (is_parent[:, j] | (variable == j))
-    return found
 
 
 def bound_of_only(

@@ -9,57 +9,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.verify.maxima import LARGEST
-from milpbn.certificate.verify.space import Space, features_in_families, is_decision, limits_features
+from milpbn.certificate.verify.space import Space, is_decision
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Rules
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: More than any piece of a certificate's arrays has entries; sums of so many sizes are exact.
 MOST = 2**31
-#: Value of `limits` that marks a row as a cluster's; the largest one that marks features.
-CLUSTER, FEATURES = -1, -6
+#: Value of `limits` that marks a row as a cluster's.
+CLUSTER = -1
 _EPS = float(np.finfo(np.float64).eps)
 
 
 class Rows:
-    """Rows a_r @ eta >= b_r: clusters, in which some variable has no parent of the cluster, child limits, and features.
+    """Rows a_r @ eta >= b_r: clusters, in which some variable has no parent of the cluster, and child limits.
 
     `members`, bool array of shape (R, V), is true for the variables of a cluster, or for the one parent of a child
-    limit; `limits`, int64 array of shape (R,), is `CLUSTER`, or the largest number of children of that parent. Of
-    features it is `FEATURES` - K: at most K of the members j are in the Markov blanket of the class, in which they are
-    if the family of `via[j]`, int64 array of shape (R, V), has j and the class. Raises InputError if some structure
-    violates a row.
+    limit; `limits`, int64 array of shape (R,), is `CLUSTER`, or the largest number of children of that parent. Raises
+    InputError if some structure violates a row.
     """
 
     def __init__(
-        self,
-        space: Space,
-        rules: Rules,
-        members: NDArray[np.bool_],
-        limits: NDArray[np.int64],
-        via: NDArray[np.int64],
+        self, space: Space, rules: Rules, members: NDArray[np.bool_], limits: NDArray[np.int64]
     ) -> None:
         V = len(space.offsets) - 1
         for row, limit in zip(members, limits.tolist(), strict=True):
             inside = np.flatnonzero(row)
             if limit == CLUSTER and len(inside):
                 continue
-            if limit <= FEATURES and not row[V - 1] and limits_features(rules, limit):
-                continue
             parent = int(inside[0]) if len(inside) == 1 else -1
             if limit < rules.max_children.get(parent, np.inf):
                 raise InputError("The certificate builds on an inequality that not every structure obeys.")
-        clusters, features = limits == CLUSTER, limits <= FEATURES
-        self.side = np.where(clusters, 1.0, np.where(features, limits - FEATURES, -limits).astype(np.float64))
+        clusters = limits == CLUSTER
+        self.side = np.where(clusters, 1.0, -limits.astype(np.float64))
         self._parent_sets: list[NDArray[np.intp]] = []
-        self._counts: list[NDArray[np.int64] | int] = []
-        for row, cluster, own, of in zip(members, clusters, via, features, strict=True):
+        for row, cluster in zip(members, clusters, strict=True):
             meets = space.is_parent[:, row].any(axis=1)
-            found: NDArray[Any] = row[space.variable] & ~meets if cluster else meets
-            if of:
-                found = features_in_families(space.variable, space.is_parent, np.flatnonzero(row), own[row])
-            self._parent_sets.append(np.flatnonzero(found))
-            self._counts.append(found[found > 0] if of else 1)
+            self._parent_sets.append(np.flatnonzero(row[space.variable] & ~meets if cluster else meets))
         self._sign = np.where(clusters, 1.0, -1.0)
         self._V, self._P = V, len(space.variable)
 
@@ -71,7 +57,7 @@ class Rows:
         slack = _EPS * (len(rows) + 64) * float(multipliers @ (self._V + 1 + np.abs(side)))
         total = np.zeros(self._P)
         for r, multiplier in zip(rows.tolist(), multipliers, strict=True):
-            total[self._parent_sets[r]] += self._sign[r] * self._counts[r] * multiplier
+            total[self._parent_sets[r]] += self._sign[r] * multiplier
         return slack - float(multipliers @ side), total
 
 
@@ -103,10 +89,7 @@ class ProofTree:
         branches = saved.array("branches", np.int32, None, 6)
         limits = saved.array("row_limit", np.int64, None)
         members = saved.array("row_members", np.bool_, len(limits), V if len(limits) else None)
-        via = np.zeros(members.shape, dtype=np.int64)
-        if "row_via" in saved:
-            via = saved.array("row_via", np.int64, *members.shape, below=max(V, 1))
-        self.rows = Rows(self.space, rules, members, limits, via)
+        self.rows = Rows(self.space, rules, members, limits)
         nodes = saved.array("deletion_node", np.int32, None).tolist()
         leaves = saved.array("leaf_node", np.int32, None).tolist()
         n_weights = len(nodes) + len(leaves)

@@ -1,12 +1,10 @@
 """Inequalities that every structure obeys, relaxed into the bound by Lagrange multipliers.
 
 The oracle maximises over branchings, over orders, or over each variable separately. Its answers may violate limits on
-children or features and, in the last case, acyclicity. Rows a_r @ eta >= b_r express these:
+children and, in the last case, acyclicity. Rows a_r @ eta >= b_r express both:
 
     sum_{i in C} sum_{S without members of C} eta(i, S) >= 1     for a cluster C of variables
     - sum_{S with j} eta(i, S) >= - K                            for a variable j of at most K children
-    - sum_j sum_{S: (i, S) has j and the class} eta(i, S) >= - K for a variable i = via(j) of each feature j, if at most
-                                                                 K features are in families with the class
 
 (the first is row (7) of Peharz and Pernkopf, "Exact maximum margin structure learning of Bayesian networks", 2012).
 
@@ -22,7 +20,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.records import CLUSTER, FEATURES, Inequalities
+from milpbn.certificate.records import Inequalities
 from milpbn.engine.dual.point import Model, Subproblem
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.tuning import TUNING
@@ -41,7 +39,7 @@ def inequalities_of(sets: Sequence[Collection[int]], limits: Sequence[int], n_va
     members = np.zeros((len(sets), n_variables), dtype=bool)
     for row, inside in zip(members, sets, strict=True):
         row[list(inside)] = True
-    return Inequalities(members, np.array(limits, dtype=np.int64), np.zeros(members.shape, dtype=np.int64))
+    return Inequalities(members, np.array(limits, dtype=np.int64))
 
 
 def child_limits(candidates: Candidates, rules: Rules) -> Inequalities:
@@ -80,57 +78,36 @@ def _meets(oracle, members, p):  # type: ignore[no-untyped-def]  # numba infers 
     return found
 
 
-@kernel(linked=True, inner=True)
-def _features(oracle, rows, r, i, p):  # type: ignore[no-untyped-def]
-    """Return how many features of a row are in the family of variable i and its parent set p, if the class is in it."""
-    c = len(oracle.offsets) - 2
-    there, found = i == c, 0
-    for x in range(oracle.first[p], oracle.first[p + 1]):
-        j = oracle.members[x]
-        there = there or j == c
-        if rows.members[r, j] and rows.via[r, j] == i:
-            found += 1
-    if rows.members[r, i] and rows.via[r, i] == i:
-        found += 1
-    return found if there else 0
-
-
-@kernel(linked=True, inner=True)
-def _coefficient(oracle, rows, r, i, p):  # type: ignore[no-untyped-def]
-    """Return a_r at parent set p of variable i."""
-    if rows.limit[r] <= FEATURES:
-        return -float(_features(oracle, rows, r, i, p))
-    if rows.limit[r] == CLUSTER:
-        return 1.0 if rows.members[r, i] and not _meets(oracle, rows.members[r], p) else 0.0
-    return -1.0 if _meets(oracle, rows.members[r], p) else 0.0
-
-
 @kernel
 def add_row(oracle, rows, r, factor, out):  # type: ignore[no-untyped-def]
     """Add `factor` times a_r to `out`, shape (P,)."""
-    for i in range(len(oracle.offsets) - 1):
-        if rows.limit[r] == CLUSTER and not rows.members[r, i]:
+    members = rows.members[r]
+    cluster = rows.limit[r] < 0
+    for i in range(len(members)):
+        if cluster and not members[i]:
             continue
         for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
-            a = _coefficient(oracle, rows, r, i, p)
-            if a != 0.0:
-                out[p] += factor * a
+            if _meets(oracle, members, p) != cluster:
+                out[p] += factor if cluster else -factor
 
 
 @kernel(linked=True)
 def side(rows, r):  # type: ignore[no-untyped-def]
     """Return b_r."""
-    if rows.limit[r] <= FEATURES:
-        return float(rows.limit[r] - FEATURES)
-    return 1.0 if rows.limit[r] == CLUSTER else -float(rows.limit[r])
+    return 1.0 if rows.limit[r] < 0 else -float(rows.limit[r])
 
 
 @kernel(inner=True)
 def _surplus(oracle, rows, r, choice):  # type: ignore[no-untyped-def]
     """Return a_r @ eta - b_r for a choice of one parent set per variable."""
+    members = rows.members[r]
+    cluster = rows.limit[r] < 0
     total = -side(rows, r)
-    for i in range(len(choice)):
-        total += _coefficient(oracle, rows, r, i, choice[i])
+    for i in range(len(members)):
+        if cluster and not members[i]:
+            continue
+        if _meets(oracle, members, choice[i]) != cluster:
+            total += 1.0 if cluster else -1.0
     return total
 
 

@@ -20,11 +20,10 @@ from milpbn.engine.dual.inequalities import inequalities_of
 from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.clusters import Support
 from milpbn.engine.parent_sets.cutting import Cutting
-from milpbn.engine.parent_sets.rows import CLUSTER, FEATURES, LIMIT, Row
+from milpbn.engine.parent_sets.rows import CLUSTER, LIMIT, Row
 from milpbn.engine.parent_sets.sets import list_sets, selected
 from milpbn.engine.relaxation.oracle import RELAXED, Oracle
 from milpbn.problem.candidates import Candidates
-from milpbn.problem.constraints import Rules
 from milpbn.util.budget import Budget
 
 #: A bound that is closer to the incumbent's weight is as good; a share of the largest weight.
@@ -54,7 +53,6 @@ class Multipliers(NamedTuple):
 def best_multipliers(
     oracle: Oracle,
     candidates: Candidates,
-    rules: Rules,
     rows: Inequalities,
     weights: NDArray[np.float64],
     allowed: NDArray[np.bool_],
@@ -65,8 +63,6 @@ def best_multipliers(
 
     Parameters
     ----------
-    rules : Rules
-        Where they limit the number of features, rows of it are added.
     rows : Inequalities
         Rows to start with. Clusters are added if the oracle relaxes acyclicity.
     weights : float64 array, shape (P,)
@@ -82,7 +78,7 @@ def best_multipliers(
     listed = list_sets(candidates, np.where(allowed, weights, -np.inf))
     usable = np.isfinite(listed.sets.costs)
     sets, in_eta = selected(listed.sets, usable), listed.in_eta[usable]
-    known = {_row(*one): r for r, one in enumerate(zip(*rows, strict=True))}
+    known = {_row(members, limit): r for r, (members, limit) in enumerate(zip(*rows, strict=True))}
     limits = [row for row in known if row.kind == LIMIT]
     climber = OrderClimber(sets, 0)
     climber.start(greedy_order(sets, np.ones(sets.n_sets)))
@@ -90,8 +86,7 @@ def best_multipliers(
     def cost_of(choice: NDArray[np.int64]) -> float | None:
         return None if limits else float(sets.costs[choice].sum())
 
-    few = Rules(max_features=rules.max_features)
-    cutting = Cutting(sets, climber, limits, cost_of, math.inf, budget, rules=few)
+    cutting = Cutting(sets, climber, limits, cost_of, math.inf, budget)
     cutting.known.cutoff = min(cutting.cutoff, listed.best - float(weights[incumbent].sum()))
     if not cutting.begin():
         return Multipliers(rows, found, np.empty((0, candidates.n_variables), dtype=np.int64), np.empty(0))
@@ -100,14 +95,10 @@ def best_multipliers(
     cutting.run(lambda: None, lambda: cutting.bound >= cutting.cutoff - least, blocks=0)
     used = dict(zip(cutting.relaxation.rows, cutting.relaxation.multipliers.tolist(), strict=True))
     # Where the oracle enforces acyclicity exactly, cluster rows cannot improve its bound.
-    kinds = (CLUSTER, FEATURES) if oracle.kind == RELAXED else (FEATURES,)
-    new = {row: y for row, y in used.items() if row not in known and y > 0 and row.kind in kinds}
+    new = {row: y for row, y in used.items() if row not in known and y > 0 and oracle.kind == RELAXED}
     for row, r in known.items():
         found[r] = used.get(row, 0.0)
-    limits_of_new = [row.key[0] for row in new]
-    more = inequalities_of([row.members for row in new], limits_of_new, candidates.n_variables)
-    for via, row in zip(more.via, new, strict=True):
-        via[list(row.members)] = row.numbers[1:] if row.kind == FEATURES else 0
+    more = inequalities_of([row.members for row in new], [records.CLUSTER] * len(new), candidates.n_variables)
     rows = Inequalities(*(np.concatenate(both) for both in zip(rows, more, strict=True)))
     values = np.concatenate([found, list(new.values())])
     return Multipliers(rows, values, *_combination(cutting.relaxation.support(), in_eta))
@@ -130,9 +121,7 @@ def _combination(point: Support, in_eta: NDArray[np.int64]) -> tuple[NDArray[np.
     return in_eta[point.used[np.stack(chosen, axis=1)]], shares
 
 
-def _row(members: NDArray[np.bool_], limit: int, via: NDArray[np.int64]) -> Row:
+def _row(members: NDArray[np.bool_], limit: int) -> Row:
     """Return an inequality as the linear program takes it."""
     inside = tuple(np.flatnonzero(members).tolist())
-    if limit <= records.FEATURES:
-        return Row(FEATURES, inside, (records.FEATURES - int(limit), *via[members].tolist()))
     return Row(CLUSTER, inside) if limit == records.CLUSTER else Row(LIMIT, inside, (int(limit),))

@@ -1,11 +1,13 @@
 """Rows of constraints on paths, and of a limit of features, that a point of the linear program violates.
 
 At every point, a missing path from an ancestor is found as a minimum cut, and an excluded path as a shortest path.
-Independences are checked at integral points only; the row has a minimal set of arcs that leaves an active trail. The
-row of features takes for each the variable in whose families with the class it has the largest share.
+Independences, and the number of features in families with the class, are checked at integral points only; the row has
+a minimal set of arcs that leaves an active trail, or too many features.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
 
 from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_weights
-from milpbn.engine.parent_sets.rows import ARCS, CLOSED, FEATURES, REACHED, Row
+from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
 from milpbn.engine.parent_sets.sets import members_of
 from milpbn.problem.constraints import Rules
 from milpbn.util.graphs import separated
@@ -23,9 +25,8 @@ SCALE = 10**6
 
 
 def violated_path_rows(point: Support, rules: Rules) -> list[Row]:
-    """Return rows of ancestors, of pairs without a path and of features that a point violates."""
-    rows = [] if rules.max_features is None else [_features(point, rules.max_features)]
-    rows += [_entering(point, a, b) for a, b in sorted(rules.ancestors)]
+    """Return rows of ancestors and of pairs without a path that a point violates."""
+    rows = [_entering(point, a, b) for a, b in sorted(rules.ancestors)]
     if rules.no_ancestors:
         arcs = arc_weights(point)
         rows += [_path(point, arcs, a, b) for a, b in sorted(rules.no_ancestors)]
@@ -55,22 +56,6 @@ def _entering(point: Support, a: int, b: int) -> Row | None:
     return Row(CLOSED, tuple(sorted(outside)))
 
 
-def _features(point: Support, most: int) -> Row | None:
-    """Return the row of the features' largest shares, if the point violates it."""
-    n = len(point.offsets) - 1
-    share = np.zeros((n, n))  # by variable and member of its families with the class
-    child = np.repeat(np.arange(n), np.diff(point.offsets))
-    for i, mask, own in zip(child.tolist(), point.masks, point.shares.tolist(), strict=True):
-        family = {i, *members_of(mask)}
-        if n - 1 in family:
-            share[i, list(family)] += own
-    largest = share[:, :-1].max(axis=0)
-    if largest.sum() < most + LEAST_VIOLATION:
-        return None
-    inside = tuple(np.flatnonzero(largest).tolist())
-    return Row(FEATURES, inside, (most, *share[:, list(inside)].argmax(axis=0).tolist()))
-
-
 def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | None:
     """Return the row of the heaviest path from a to b, if the point violates it."""
     lengths = np.where(arcs.T > LEAST_VIOLATION, 1 + 1e-6 - np.minimum(arcs.T, 1.0), 0.0)
@@ -85,18 +70,21 @@ def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | No
 
 
 def broken_independences(point: Support, rules: Rules) -> list[Row]:
-    """Return rows that cut off an acyclic integral point that does not separate what it has to."""
+    """Return rows that cut off an acyclic integral point: one that separates too little, or has too many features."""
+    broken: list[Callable[[list[set[int]]], bool]] = [rules.too_many_features]
+    for a, b, given in sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2]))):
+        broken.append(lambda parents, a=a, b=b, given=given: not separated(parents, a, b, given))
     parents = [set(members_of(point.masks[t])) for t in point.offsets[:-1]]
     rows = []
-    for a, b, given in sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2]))):
-        if separated(parents, a, b, given):
+    for breaks in broken:
+        if not breaks(parents):
             continue
-        # Fewer arcs separate no less; what is left after removing arcs one by one is a smallest set that does not.
+        # Fewer arcs break no more; what is left after removing arcs one by one is a smallest set that breaks the rule.
         left = [set(own) for own in parents]
         for i in range(len(left)):
             for j in sorted(left[i]):
                 left[i].remove(j)
-                if separated(left, a, b, given):
+                if not breaks(left):
                     left[i].add(j)
         children = tuple(i for i, own in enumerate(left) if own)
         rows.append(Row(ARCS, children, tuple(sum(1 << j for j in left[i]) for i in children)))

@@ -1,6 +1,6 @@
 """Inequalities that every allowed structure satisfies, and the bound that their multipliers give.
 
-A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. There are seven kinds:
+A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. There are six kinds:
 
 - *cluster*: a set C of variables; a(i, S) = 1 if S meets C, b = |C| - 1 (P12 (7), Jaakkola et al. 2010).
 - *block*: a set B of at most `LARGEST_BLOCK` variables and a function f on its subsets with f({}) = 0 and b = f(B).
@@ -13,8 +13,6 @@ A row says ``sum_i a(i, S_i) <= b`` over the parent sets S_i of its members i. T
   contains j, b = |C| - 1. As j is no ancestor of d, the structure stays acyclic with the arc d -> j. The row of the
   cluster C + j then has the term 1 for j, and says this about the members of C.
 - *arcs*: arcs that must not be there together; a(i, S) = 1 if S contains all of them into i, b = their children - 1.
-- *features*: of some features j, each with a variable i(j), at most b are in the family of i(j) if the class is in it,
-  too; a(i, S) = the number of j with i(j) = i in S + i if the class is in S + i, else 0.
 
 f is nondecreasing here, so all a are at least 0. What all parent sets have, a(i, {}), is subtracted from both sides.
 """
@@ -31,18 +29,17 @@ from numpy.typing import NDArray
 from milpbn.certificate import records
 from milpbn.certificate.multiplier_proof import Key
 from milpbn.data.sums import EPS
-from milpbn.engine.parent_sets.sets import ONE, WORD, ZERO, ParentSets, has, inside, mask_of, meets
+from milpbn.engine.parent_sets.sets import WORD, ParentSets, has, inside, mask_of, meets
 from milpbn.util.compiled import kernel
 
-CLUSTER, BLOCK, LIMIT, CLOSED, REACHED, ARCS, FEATURES = range(7)
-#: How certificates mark the kinds; a limit has the number itself instead, and b is subtracted from that of features.
+CLUSTER, BLOCK, LIMIT, CLOSED, REACHED, ARCS = range(6)
+#: How certificates mark the kinds; a limit has the number itself instead.
 MARKS = {
     CLUSTER: records.CLUSTER,
     BLOCK: records.BLOCK,
     CLOSED: records.CLOSED,
     REACHED: records.REACHED,
     ARCS: records.ARCS,
-    FEATURES: records.FEATURES,
 }
 #: Most members of a block.
 LARGEST_BLOCK = 8
@@ -54,12 +51,12 @@ class Row(NamedTuple):
     Attributes
     ----------
     kind : int
-        `CLUSTER`, `BLOCK`, `LIMIT`, `CLOSED`, `REACHED`, `ARCS` or `FEATURES`.
+        `CLUSTER`, `BLOCK`, `LIMIT`, `CLOSED`, `REACHED` or `ARCS`.
     members : tuple of int
         The members, ascending; of a limit, the parent.
     numbers : tuple of int
         The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b; of a reached set,
-        j; of arcs, the parents in question of each member, as bits; of features, b and the variable of each member.
+        j; of arcs, the parents in question of each member, as bits.
     """
 
     kind: int
@@ -72,8 +69,6 @@ class Row(NamedTuple):
         if self.kind == LIMIT:
             return self.numbers[0], self.members, ()
         values = self.numbers
-        if self.kind == FEATURES:
-            return records.FEATURES - values[0], self.members, values[1:]
         if self.kind == ARCS:
             own = zip(self.members, self.numbers, strict=True)
             arcs = [(j, i) for i, bits in own for j in range(bits.bit_length()) if bits >> j & 1]
@@ -93,13 +88,11 @@ class PackedRows(NamedTuple):
     members : int64 array, shape (R, LARGEST_BLOCK)
         Members of a block, -1 behind them; the parent of a limit; the variable before a reached set.
     first : int64 array, shape (R,)
-        Where the terms of a block begin in `terms`, 2**size for each member, those of arcs, W for each member, and
-        those of features, W + 1 for each variable.
+        Where the terms of a block begin in `terms`, 2**size for each member, and those of arcs, W for each member.
     right : float64 array, shape (R,)
         The right-hand sides.
     terms : float64 array
-        The terms of all blocks, and words of the parents of arcs as they are. Of features, the words of those that a
-        variable's family may have; the last one says whether the class must be a parent, and counts the variable.
+        The terms of all blocks, and words of the parents of arcs as they are.
     """
 
     kind: NDArray[np.int64]
@@ -137,13 +130,7 @@ def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
     terms: list[NDArray[np.float64]] = [np.zeros(0)]
     used = 0
     for r, row in enumerate(rows):
-        everyone = row.kind in (LIMIT, FEATURES)
-        masks[r] = mask_of(range(n_variables) if everyone else row.members, n_variables)
-        if row.kind == FEATURES:
-            words = _words_of_features(row, n_variables)
-            members[r, 0], first[r], right[r], used = n_variables - 1, used, row.numbers[0], used + words.size
-            terms.append(words.ravel().view(np.float64))
-            continue
+        masks[r] = mask_of(range(n_variables) if row.kind == LIMIT else row.members, n_variables)
         if row.kind not in (BLOCK, LIMIT):
             right[r] = len(row.members) - 1
             if row.kind == REACHED:
@@ -168,18 +155,6 @@ def pack(rows: Iterable[Row], n_variables: int) -> PackedRows:
 def _words(bits: int, count: int) -> list[int]:
     """Return a set of variables, given as bits, as words."""
     return [bits >> WORD * w & (1 << WORD) - 1 for w in range(count)]
-
-
-def _words_of_features(row: Row, n_variables: int) -> NDArray[np.uint64]:
-    """Return the terms of features (`PackedRows.terms`), shape (V, W + 1)."""
-    words = np.stack([np.append(mask_of((), n_variables), np.uint64(1)) for _ in range(n_variables)])
-    words[-1, -1] = 0
-    for j, i in zip(row.members, row.numbers[1:], strict=True):
-        if i == j:
-            words[i, -1] += np.uint64(2)
-        else:
-            words[i, :-1] |= mask_of((j,), n_variables)
-    return words
 
 
 @kernel
@@ -236,18 +211,6 @@ def _size(members):  # type: ignore[no-untyped-def]
 
 
 @kernel(linked=True)
-def _common(words, mask):  # type: ignore[no-untyped-def]
-    """Return the number of members of a set that are among those of the first words."""
-    found = 0.0
-    for w in range(len(mask)):
-        left = words[w] & mask[w]
-        while left != ZERO:
-            left &= left - ONE
-            found += 1.0
-    return found
-
-
-@kernel(linked=True)
 def _term(kind, row, members, at, terms, mask):  # type: ignore[no-untyped-def]
     """Return a(i, S) of a row for the parent set `mask` of i; `at` is where the terms of i begin."""
     if kind == CLUSTER:
@@ -260,25 +223,18 @@ def _term(kind, row, members, at, terms, mask):  # type: ignore[no-untyped-def]
         return 1.0 if meets(mask, row) or has(mask, members[0]) else 0.0
     if kind == ARCS:
         return 1.0 if inside(terms[at : at + len(mask)].view(np.uint64), mask) else 0.0
-    if kind == FEATURES:
-        words = terms[at : at + len(mask) + 1].view(np.uint64)
-        if words[len(mask)] & ONE != ZERO and not has(mask, members[0]):
-            return 0.0
-        return float(words[len(mask)] >> ONE) + _common(words, mask)
     return terms[at + projected(mask, members)]
 
 
 @kernel(linked=True)
 def _start(kind, row, members, first, i):  # type: ignore[no-untyped-def]
-    """Return where the terms of variable i begin in a block, or its words in arcs and features; 0 for another row."""
+    """Return where the terms of variable i begin in a block, or its words among those of arcs; 0 for another row."""
     if kind == ARCS:
         place = 0
         for j in range(i):
             if has(row, j):
                 place += 1
         return first + place * len(row)
-    if kind == FEATURES:
-        return first + i * (len(row) + 1)
     return first + (_place(members, i) << _size(members)) if kind == BLOCK else 0
 
 

@@ -19,7 +19,7 @@ from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.events import CHILDREN, NODE, PROOF
 from milpbn.engine.parent_sets.cutting import Cutting
 from milpbn.engine.parent_sets.open_nodes import SearchNode
-from milpbn.engine.parent_sets.rows import ARCS, BLOCK, FEATURES, LARGEST_BLOCK, LIMIT, REACHED, Row
+from milpbn.engine.parent_sets.rows import ARCS, BLOCK, LARGEST_BLOCK, LIMIT, REACHED, Row
 from milpbn.engine.parent_sets.search import Search
 from milpbn.util.archives import Source
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
@@ -188,6 +188,4 @@ def _is_row(row: Row, V: int) -> bool:
         return own and len(numbers) == size and all(0 <= bits < 1 << V for bits in numbers)
     if kind == REACHED:
         return own and len(numbers) == 1 and 0 <= numbers[0] < V
-    if kind == FEATURES:
-        return own and len(numbers) == size + 1 and 0 <= min(numbers) <= max(numbers) < V
     return own and 0 <= kind <= REACHED and (size == len(numbers) == 1 if kind == LIMIT else not numbers)
