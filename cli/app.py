@@ -19,6 +19,7 @@ VERBS = (
         "solve",
         "bound",
         "stability",
+        "price",
         "verify",
         "export",
         "import_",
