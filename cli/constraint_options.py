@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from milpbn.cli.sections import once, option, option_group
+import click
+
+from milpbn.cli.sections import once, option, option_group, options
 from milpbn.cli.steps import read_document
 from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, COUNT, FAMILY, FILE, INDEPENDENCE, PAIR, TIERS
 from milpbn.errors import InputError
@@ -13,8 +15,21 @@ if TYPE_CHECKING:
     from milpbn.problem.constraints import Constraints
 
 
+SECTION = "Constraints (put names that contain commas in double quotes)"
+STRUCTURE = options(
+    option(
+        "--structure",
+        click.Choice(["naive-bayes", "selective", "tan", "forest"]),
+        "Class of structures, in which the class has no parents. naive-bayes: it is the only parent of all features; "
+        "selective: of some. forest: a feature has no parents, or the class and at most one feature; tan: all have the "
+        "class, too.",
+    ),
+    section=SECTION,
+)
+
+
 @option_group(
-    "Constraints (put names that contain commas in double quotes)",
+    SECTION,
     "constraints",
     option("--require", ARC, "An arc that the structure must have.", multiple=True),
     option("--forbid", ARC, "An arc that the structure must not have.", multiple=True),

@@ -14,8 +14,10 @@ NAIVE_BAYES, SELECTIVE, TAN, FOREST = "naive-bayes", "selective", "tan", "forest
 STRUCTURES = (NAIVE_BAYES, SELECTIVE, TAN, FOREST)
 
 
-def structured(kind: str, data: Dataset, score: Score, base: Constraints | None = None) -> Constraints:
-    """Return constraints, with those that leave only structures of a kind; the class has no parents in any.
+def structured(kind: str | None, data: Dataset, score: Score, base: Constraints) -> Constraints:
+    """Return constraints, with those that leave only structures of a kind, if one is asked for.
+
+    The class has no parents in any of them.
 
     ``naive-bayes``: the class is the only parent of every feature. ``selective``: of some. ``forest``: a feature has no
     parents, or the class and at most one feature. ``tan``: the same, and the class is a parent of every feature, so
@@ -27,10 +29,11 @@ def structured(kind: str, data: Dataset, score: Score, base: Constraints | None 
         If there is no such kind, the data have no class, `base` fixes other parents, or the score admits more feature
         parents than a forest has: its `max_parents` is not 2, or features have larger parent sets without the class.
     """
+    if kind is None:
+        return base
     if kind not in STRUCTURES:
         raise InputError(f"There is no structure {kind!r}; choose one of {', '.join(STRUCTURES)}.")
     require_class(data, f"The structure {kind} (--structure)")
-    base = base or Constraints()
     *features, target = data.names
     fixed: dict[str, tuple[str, ...]] = {target: ()}
     if kind == NAIVE_BAYES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Unpack
 
@@ -14,7 +14,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.class_free import adapted
 from milpbn.problem.conflicts import resolve
-from milpbn.problem.constraints import Constraints
+from milpbn.problem.constraints import JSON_FORMS, Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.structures import FOREST, TAN, structured
@@ -27,51 +27,31 @@ from milpbn.util.printing import aligned
 
 #: A constraint beside those of a result, or the name of a structure (`milpbn.problem.structures`).
 Rule = Constraints | str
-#: What the items of each constraint are called; {} stands for the item.
-TITLES = {
-    "required": "required arc {}",
-    "forbidden": "forbidden arc {}",
-    "tiers": "tiers {}",
-    "max_children": "limit of children {}",
-    "max_features": "at most {} features",
-    "fixed": "fixed parents {}",
-    "allowed": "allowed parents {}",
-    "ancestors": "path {}",
-    "no_ancestors": "no path {}",
-    "independences": "independence {}",
-}
+#: The constraints that have prices; a weight of an arc belongs to the score.
+KINDS = tuple(key for key in JSON_FORMS if key != "arc_weights")
+HEADS = ("rule", "without", "bound", "with", "bound", "price", "between", "and", "per row")
 
 
 @dataclass(frozen=True)
 class Best:
-    """The best score known, and a bound on all, in nats; None if there is none."""
+    """The best score known, and a bound on all scores, in nats; None where there is none."""
 
     objective: float | None
     bound: float | None
-    optimal: bool
 
     def within(self, low: float | None, high: float | None) -> Best:
-        """Return the same where a structure with the score `low` is allowed, too, and none exceeds `high`."""
+        """Return the same where a structure with the score `low` is allowed, too, and no score exceeds `high`."""
         known = [x for x in (self.objective, low) if x is not None]
         above = [x for x in (self.bound, high) if x is not None]
-        return Best(max(known, default=None), min(above, default=None), self.optimal)
+        return Best(max(known, default=None), min(above, default=None))
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a rule costs: the best score without it less the best score with it, in nats.
+    """What a rule costs, in nats: the `price` is the best score without it less that `having` it.
 
-    Attributes
-    ----------
-    rule : str
-    without, having : Best
-        The best structures without the rule and with it.
-    price : float or None
-        The difference of the two scores.
-    low, high : float or None
-        The difference of the two optima lies between these, by the bounds; None if one of them is missing.
-    per_row : float or None
-        The price divided by the sum of the weights of the rows.
+    The difference of the two optima lies between `low` and `high`, by the bounds, and `per_row` is the price divided by
+    the weight of the rows. Numbers that need a missing one are None.
     """
 
     rule: str
@@ -86,44 +66,35 @@ class Price:
     def of(cls, rule: str, without: Best, having: Best, weight: float) -> Price:
         """Return the price of a rule; structures that obey it are allowed without it, too."""
         without, having = without.within(having.objective, None), having.within(None, without.bound)
-        price = high = None
+        price, low, high = None, 0.0, None
+        if without.objective is not None and having.bound is not None:
+            low = max(0.0, without.objective - having.bound)
         if without.objective is not None and having.objective is not None:
             price = without.objective - having.objective
             high = None if without.bound is None else max(price, without.bound - having.objective)
-        low = 0.0
-        if without.objective is not None and having.bound is not None:
-            low = max(0.0, without.objective - having.bound)
         return cls(rule, without, having, price, low, high, None if price is None else price / weight)
 
 
 @dataclass(frozen=True)
 class Prices:
-    """The prices of some rules; its text is a table. `missing` are the rules that a limit or the user left out."""
+    """The prices of rules; its text is a table. `missing` are rules that a limit or the user left without a search."""
 
     data: str
     score: str
-    rows: float
     prices: tuple[Price, ...]
     missing: tuple[str, ...]
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON-safe values."""
-        return asdict(self)
-
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the prices as JSON."""
-        atomic_write_text(path, dump_json(self.to_dict()))
+        """Write the prices as JSON, with the names of the attributes."""
+        atomic_write_text(path, dump_json(asdict(self)))
 
     def __str__(self) -> str:
-        def show(value: float | None) -> str:
-            return "-" if value is None else f"{value:.4f}"
-
-        heads = ("rule", "without", "bound", "with", "bound", "price", "between", "and", "per row")
-        rows = [heads]
+        rows: list[Sequence[str]] = [HEADS]
         for p in self.prices:
             best = (p.without.objective, p.without.bound, p.having.objective, p.having.bound)
-            rows.append((p.rule, *map(show, (*best, p.price, p.low, p.high, p.per_row))))
+            numbers = (*best, p.price, p.low, p.high, p.per_row)
+            rows.append((p.rule, *("-" if x is None else f"{x:.4f}" for x in numbers)))
         lines = [f"data       {self.data}", f"score      {self.score}; nats", "", *aligned(rows, left=1)]
         return "\n".join([*lines, *(f"not searched: {rule}" for rule in self.missing)])
 
@@ -172,41 +143,43 @@ def price(
     True
     """
     began, dataset = time.monotonic(), training_data(data)
-    _check(result, dataset)
+    if result.subset is not None or result.screened is not None:
+        raise InputError(
+            "Prices need a result over all samples and parent sets; solve without --subset and --screen."
+        )
+    if dataset.sha256 != result.data.sha256:
+        raise result.data.refusal(result.request)
     for name in ("certificate", "checkpoint", "trace", "log"):
         if options.get(name) is not None:
             raise InputError(f"Several searches cannot write to one file; leave out {name}.")
     output = options.pop("output", None)
-    asked = _asked(rules, dataset, result)
+    if rules is None:
+        asked = {text: (result.score, rest) for text, rest in _removed(result.constraints).items()}
+    else:
+        asked = {text: _added(text, rule, dataset, result) for text, rule in rules.items()}
     if not asked:
         raise InputError("The result has no constraints; name rules (--rule), such as max-features=5.")
     searches = asked if result.optimal else {"": (result.score, result.constraints), **asked}
     found: dict[str, Best] = {}
-    made = _prices(result, dataset, asked, found, began, added=rules is not None)
+
+    def made() -> Prices:
+        base = found.get("", Best(None, None)).within(result.objective, result.bound)
+        for best in (
+            found.values() if rules is not None else ()
+        ):  # with a rule more, structures are allowed here, too
+            base = base.within(best.objective, None)
+        pairs = {text: (base, found[text])[:: 1 if rules else -1] for text in asked if text in found}
+        weight = dataset.total_weight
+        prices = tuple(Price.of(text, *both, weight) for text, both in pairs.items())
+        missing = tuple(text for text in asked if text not in found)
+        return Prices(dataset.name, result.described_score, prices, missing, time.monotonic() - began)
+
     with interrupts.deferred():
         for text, best in _searches(result, dataset, searches, began, report, dict(options)):
             found[text] = best
-            made = _prices(result, dataset, asked, found, began, added=rules is not None)
             if output is not None:
-                made.save(output)
-    return made
-
-
-def _asked(
-    rules: Mapping[str, Rule] | None, data: Dataset, result: Result
-) -> dict[str, tuple[Score, Constraints]]:
-    """Return score and constraints of the search for each rule; InputError for one that leaves no structure."""
-    if rules is None:
-        return {text: (result.score, rest) for text, rest in _removed(result.constraints).items()}
-    asked = {}
-    for text, rule in rules.items():
-        try:
-            asked[text] = _added(rule, data, result)
-            score, constraints = adapted(data, *asked[text])
-            resolve(constraints, data.names, score)
-        except InputError as error:
-            raise InputError(f"The rule {text!r}: {error}") from None
-    return asked
+                made().save(output)
+    return made()
 
 
 def _searches(
@@ -218,76 +191,51 @@ def _searches(
     options: dict[str, Any],
 ) -> Iterator[tuple[str, Best]]:
     """Search one after the other, from the structure of a result where it is allowed, until the time is used up."""
-    total = options.pop("time_limit", None)
+    total, start = options.pop("time_limit", None), result.structure
     for number, (text, (score, constraints)) in enumerate(searches.items()):
-        spent = time.monotonic() - began
-        if interrupts.requested() or (total is not None and spent >= total):
+        left = None if total is None else began + total - time.monotonic()
+        if interrupts.requested() or (left is not None and left <= 0):
             return
         report(f"{number + 1} of {len(searches)}: {text or 'the result itself'}")
-        start = result.structure
-        if start is not None and objection(start, score, constraints, any_class_free=True):
-            start = None
-        limit = None if total is None else (total - spent) / (len(searches) - number)
-        own = {**options, "start": start, "time_limit": limit}
+        usable = start is not None and not objection(start, score, constraints, any_class_free=True)
+        options["start"] = start if usable else None
+        options["time_limit"] = None if left is None else left / (len(searches) - number)
         try:
-            found = solve(data, score, constraints=constraints, **own)
+            found = solve(data, score, constraints=constraints, **options)
         except NoIncumbentError:
-            yield text, Best(None, None, False)
+            yield text, Best(None, None)
             continue
-        yield text, Best(found.objective, found.bound, found.optimal)
+        yield text, Best(found.objective, found.bound)
         if found.limit is Limit.USER:
             return
 
 
-def _prices(
-    result: Result,
-    data: Dataset,
-    asked: Mapping[str, object],
-    found: Mapping[str, Best],
-    began: float,
-    *,
-    added: bool,
-) -> Prices:
-    """Return the prices of the rules whose searches were made; `added` says whether the result lacks the rules."""
-    base = Best(result.objective, result.bound, result.optimal)
-    if (again := found.get("")) is not None:
-        base = again.within(base.objective, base.bound)
-    for best in found.values() if added else ():  # a structure that obeys a rule more is allowed without it
-        base = base.within(best.objective, None)
-    weight = data.total_weight
-    done = {text: (base, found[text]) if added else (found[text], base) for text in asked if text in found}
-    return Prices(
-        data.name,
-        result.described_score,
-        weight,
-        tuple(Price.of(text, *both, weight) for text, both in done.items()),
-        tuple(text for text in asked if text not in found),
-        time.monotonic() - began,
-    )
-
-
-def _check(result: Result, data: Dataset) -> None:
-    """Raise InputError for a result of other data, or of a part of the problem."""
-    if result.subset is not None or result.screened is not None:
-        raise InputError(
-            "Prices need a result over all samples and parent sets; solve without --subset and --screen."
-        )
-    if data.sha256 != result.data.sha256:
-        raise result.data.refusal(result.request)
-
-
-def _added(rule: Rule, data: Dataset, result: Result) -> tuple[Score, Constraints]:
-    """Return score and constraints of a result with a rule beside its constraints."""
+def _added(text: str, rule: Rule, data: Dataset, result: Result) -> tuple[Score, Constraints]:
+    """Return score and constraints of a result with a rule more; InputError if that leaves no structure."""
     base, score = result.constraints, result.score
-    if isinstance(rule, str):
-        if rule in (TAN, FOREST) and score.max_parents > 2:
-            score = replace(score, max_parents=2)
-        return score, structured(rule, data, score, base)
+    try:
+        if isinstance(rule, str):
+            if rule in (TAN, FOREST) and score.max_parents > 2:
+                score = replace(score, max_parents=2)
+            found = structured(rule, data, score, base)
+        else:
+            found = _joined(base, rule)
+        own, constraints = adapted(data, score, found)
+        resolve(constraints, data.names, own)
+    except InputError as error:
+        raise InputError(f"The rule {text!r}: {error}") from None
+    return score, found
+
+
+def _joined(base: Constraints, rule: Constraints) -> Constraints:
+    """Return the constraints of both; InputError if both have one of the same variable, or tiers."""
     changes: dict[str, Any] = {}
-    for key in TITLES:
+    for key in JSON_FORMS:
         more, own = getattr(rule, key), getattr(base, key)
         if key == "max_features":
             changes[key] = min((n for n in (more, own) if n is not None), default=None)
+        elif key == "arc_weights" and more:
+            raise InputError("a weight of an arc changes the score, and has no price.")
         elif isinstance(own, Mapping):
             if same := {*more} & {*own}:
                 raise InputError(f"the result has a constraint of this kind on {min(same)!r} already.")
@@ -296,15 +244,13 @@ def _added(rule: Rule, data: Dataset, result: Result) -> tuple[Score, Constraint
             raise InputError("the result has tiers already.")
         else:
             changes[key] = tuple(dict.fromkeys((*own, *more)))
-    if rule.arc_weights:
-        raise InputError("a weight of an arc changes the score, and has no price.")
-    return score, replace(base, **changes)
+    return replace(base, **changes)
 
 
 def _removed(base: Constraints) -> dict[str, Constraints]:
     """Return the constraints without each one of them, and without all, by what was left out."""
     found: dict[str, Constraints] = {}
-    for key, title in TITLES.items():
+    for key in KINDS:
         own = getattr(base, key)
         parts: dict[str, Any] = {}
         if key == "max_features":
@@ -316,7 +262,7 @@ def _removed(base: Constraints) -> dict[str, Constraints]:
         else:
             parts = {_words(item): tuple(x for x in own if x != item) for item in own}
         for item, rest in parts.items():
-            found[title.format(item)] = replace(base, **{key: rest})
+            found[f"{key.replace('_', ' ')}: {item}"] = replace(base, **{key: rest})
     if len(found) > 1:
         found["all of these"] = Constraints(arc_weights=base.arc_weights)
     return found
