@@ -69,8 +69,8 @@ def bound(
     spec = score.score()
 
     from milpbn.instances import DEFAULT
-    from milpbn.problem.structures import structured
     from milpbn.problem.scores.registry import score_names
+    from milpbn.problem.structures import structured
     from milpbn.solving.api import maximise
     from milpbn.solving.question import Question
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from milpbn.errors import InputError
-from milpbn.heuristics.features import with_few_features
 from milpbn.heuristics.paths import repaired
 from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.cpt import require_match
@@ -36,9 +35,9 @@ def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | N
     yield repaired(problem, feasible) if feasible is not None and problem.rules.on_paths else feasible
     if not problem.data.has_class:
         return
-    yield with_few_features(problem, Structure.naive_bayes(problem.candidates.names))
+    yield Structure.naive_bayes(problem.candidates.names)
     if problem.score.max_parents > 1:
-        yield with_few_features(problem, tan_structure(problem.data))
+        yield tan_structure(problem.data)
 
 
 def checked_start(problem: Problem, start: Structure) -> Structure:

@@ -15,19 +15,14 @@ STRUCTURES = (NAIVE_BAYES, SELECTIVE, TAN, FOREST)
 
 
 def structured(kind: str | None, data: Dataset, score: Score, base: Constraints) -> Constraints:
-    """Return constraints, with those that leave only structures of a kind, if one is asked for.
-
-    The class has no parents in any of them.
+    """Return constraints, with those that leave only structures of a kind; the class has no parents in any.
 
     ``naive-bayes``: the class is the only parent of every feature. ``selective``: of some. ``forest``: a feature has no
     parents, or the class and at most one feature. ``tan``: the same, and the class is a parent of every feature, so
     that the arcs between features are a forest, of which a tree is the largest.
 
-    Raises
-    ------
-    InputError
-        If there is no such kind, the data have no class, `base` fixes other parents, or the score admits more feature
-        parents than a forest has: its `max_parents` is not 2, or features have larger parent sets without the class.
+    InputError if there is no such kind, the data have no class, `base` fixes other parents, or the score admits more
+    feature parents than a forest has.
     """
     if kind is None:
         return base
@@ -40,9 +35,7 @@ def structured(kind: str | None, data: Dataset, score: Score, base: Constraints)
         fixed |= dict.fromkeys(features, (target,))
     for name, parents in fixed.items():
         if {*base.fixed.get(name, parents)} != {*parents}:
-            raise InputError(
-                f"The structure {kind} gives {name!r} other parents than --fix (fixed); drop one."
-            )
+            raise InputError(f"In the structure {kind}, {name!r} has other parents than --fix (fixed) says.")
     found = replace(base, fixed={**base.fixed, **fixed})
     if kind == SELECTIVE:
         only = {name: tuple({target}.intersection(base.allowed.get(name, (target,)))) for name in features}
