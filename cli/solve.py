@@ -171,8 +171,9 @@ def solve(
                 f"The recipe accurate adds arcs that --structure {structure} has not; leave out one."
             )
         for most in sizes:  # all settings that are compared have to fit
-            own = replace(approach.score, max_parents=most)
-            constraints = structured(structure, dataset, own, constraints)
+            constraints = structured(
+                structure, dataset, replace(approach.score, max_parents=most), constraints
+            )
     if search.start is not None:
         start = read_structure(search.start, dataset.names)
         approach = replace(approach, options=replace(approach.options, start=start))

@@ -136,10 +136,8 @@ class Candidates:
         feature, _, of = self.uses
         while True:
             certain = families_with_class(self.certain_parents(allowed))
-            if len(certain) - 1 != most:
-                return allowed
             more = of[~np.isin(feature, [*certain])]
-            if not allowed[more].any():
+            if len(certain) - 1 != most or not allowed[more].any():
                 return allowed
             allowed = allowed.copy()
             allowed[more] = False

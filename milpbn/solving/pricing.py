@@ -168,10 +168,10 @@ def price(
             found.values() if rules is not None else ()
         ):  # with a rule more, structures are allowed here, too
             base = base.within(best.objective, None)
-        pairs = {text: (base, found[text])[:: 1 if rules else -1] for text in asked if text in found}
-        weight = dataset.total_weight
-        prices = tuple(Price.of(text, *both, weight) for text, both in pairs.items())
         missing = tuple(text for text in asked if text not in found)
+        pairs = ((text, base, found[text]) for text in asked if text in found)
+        in_order = (pair if rules is not None else (pair[0], pair[2], pair[1]) for pair in pairs)
+        prices = tuple(Price.of(*pair, dataset.total_weight) for pair in in_order)
         return Prices(dataset.name, result.described_score, prices, missing, time.monotonic() - began)
 
     with interrupts.deferred():

@@ -37,7 +37,8 @@ KINDS = {
     "monitor--loss --alpha --rows --rule",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
-    "--also decide--conformal compare--against paper action dataname --separator --decimal --thousands --encoding --structure",
+    "--also decide--conformal compare--against paper action dataname --separator --decimal --thousands --encoding "
+    "--structure",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
     "--plot --library --costs --card score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir reproduce--output",

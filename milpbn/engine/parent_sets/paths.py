@@ -7,8 +7,6 @@ a minimal set of arcs that leaves an active trail, or too many features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
@@ -18,7 +16,6 @@ from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_wei
 from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
 from milpbn.engine.parent_sets.sets import members_of
 from milpbn.problem.constraints import Rules
-from milpbn.util.graphs import separated
 
 #: Capacities of a cut are whole numbers: shares times this.
 SCALE = 10**6
@@ -71,20 +68,22 @@ def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | No
 
 def broken_independences(point: Support, rules: Rules) -> list[Row]:
     """Return rows that cut off an acyclic integral point: one that separates too little, or has too many features."""
-    broken: list[Callable[[list[set[int]]], bool]] = [rules.too_many_features]
-    for a, b, given in sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2]))):
-        broken.append(lambda parents, a=a, b=b, given=given: not separated(parents, a, b, given))
+    apart = sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2])))
+    parts = [
+        Rules(max_features=rules.max_features),
+        *(Rules(independences=frozenset([one])) for one in apart),
+    ]
     parents = [set(members_of(point.masks[t])) for t in point.offsets[:-1]]
     rows = []
-    for breaks in broken:
-        if not breaks(parents):
+    for part in parts:
+        if not part.broken_by(parents):
             continue
         # Fewer arcs break no more; what is left after removing arcs one by one is a smallest set that breaks the rule.
         left = [set(own) for own in parents]
         for i in range(len(left)):
             for j in sorted(left[i]):
                 left[i].remove(j)
-                if not breaks(left):
+                if not part.broken_by(left):
                     left[i].add(j)
         children = tuple(i for i, own in enumerate(left) if own)
         rows.append(Row(ARCS, children, tuple(sum(1 << j for j in left[i]) for i in children)))
