@@ -116,3 +116,13 @@ def test_a_start_or_data_that_cannot_have_the_limit_get_a_sentence():
     every = tuple((data.names[-1], name) for name in data.names[:-1])
     with pytest.raises(InputError, match="at most 2 features"):
         milpbn.solve(data, Score(), constraints=Constraints(required=every, max_features=2))
+
+
+def test_files_keep_the_limit():
+    asked = Constraints(max_features=0)
+    assert asked
+    assert Constraints.from_dict(asked.to_dict()) == asked
+    assert "max_features" not in Constraints().to_dict()
+    for wrong in ("3", -1, True):
+        with pytest.raises(InputError, match="'max_features'"):
+            Constraints.from_dict({"max_features": wrong})
