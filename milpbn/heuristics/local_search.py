@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.heuristics.features import without_feature
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
@@ -265,20 +264,8 @@ class LocalSearch:
         return False
 
     def perturb(self, rng: np.random.Generator, changes: int) -> None:
-        """Give `changes` random variables random admissible parent sets.
-
-        Where few features are allowed, a random one of those that predictions depend on makes room before.
-        """
-        n, candidates = self.problem.candidates.n_variables, self.problem.candidates
-        used = sorted(self.structure.markov_blanket) if self.problem.rules.max_features is not None else []
-        if used:
-            other = without_feature(candidates, self.structure.parents, int(rng.choice(used)))
-            fewer = None if other is None else Structure(candidates.names, tuple(other))
-            if fewer is not None and self.problem.obeys(fewer):
-                found = self.problem.choice(fewer)
-                assert found is not None
-                self.choice = found
-                self._refresh()
+        """Give `changes` random variables random admissible parent sets."""
+        n = self.problem.candidates.n_variables
         for i in rng.choice(n, size=min(changes, n), replace=False):
             allowed = np.flatnonzero(self.admissible(int(i)))
             if len(allowed):
