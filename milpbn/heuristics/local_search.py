@@ -15,6 +15,7 @@ from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
 from milpbn.problem.products import add_columns
+from milpbn.util.graphs import families_with_class
 
 
 class LocalSearch:
@@ -150,6 +151,13 @@ class LocalSearch:
                 if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
                     banned.add(j)
         found = np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        if rules.max_features is not None:
+            c = len(chosen) - 1
+            others = [s if i != variable else () for i, s in enumerate(chosen)]
+            used = families_with_class(others) - {c}
+            for k in np.flatnonzero(found):
+                family = {variable, *candidates.sets[variable][k]}
+                found[k] = len(used | family - {c} if c in family else used) <= rules.max_features
         if rules.on_paths:
             for k in np.flatnonzero(found):
                 chosen[variable] = candidates.sets[variable][k]
@@ -181,6 +189,7 @@ class LocalSearch:
         candidates = self.problem.candidates
         improved = True
         while improved and not stopping():
+            self._add_features(stopping)
             improved = False
             supergradient = self.supergradient()
             for i in rng.permutation(candidates.n_variables):
@@ -208,6 +217,21 @@ class LocalSearch:
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
         return self.value
+
+    def _add_features(self, stopping: Callable[[], bool]) -> None:
+        """Where few features are allowed, add the best one to those that predictions depend on, while that gains."""
+        most, offsets = self.problem.rules.max_features, self.problem.candidates.offsets
+        while most is not None and len(used := self.structure.markov_blanket) < most and not stopping():
+            gains = [(TUNING.least_gain, -1, 0)]
+            for i in set(range(len(offsets) - 2)) - used:
+                allowed, now = self.admissible(i), int(self.choice[i] - offsets[i])
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
+                best = int(np.argmax(values))
+                gains.append((float(values[best] - values[now]), i, best))
+            _, i, best = max(gains)
+            if i < 0:
+                break
+            self.move(i, best)
 
     def _exchange_subtree(self, supergradient: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
         """Make a subtree exchange that improves the score, and return whether there is one."""

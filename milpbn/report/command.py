@@ -22,6 +22,7 @@ _CONSTRAINTS = {
     "forbidden": "--forbid",
     "tiers": "--tiers",
     "max_children": "--max-children",
+    "max_features": "--max-features",
     "fixed": "--fix",
     "allowed": "--allow",
     "arc_weights": "--arc-weight",
@@ -87,6 +88,8 @@ def _constraint_words(constraints: Constraints) -> list[str]:
         values: Any = getattr(constraints, key)
         if key == "tiers":
             texts = [";".join(map(comma_separated, values))] if values else []
+        elif key == "max_features":
+            texts = [] if values is None else [str(values)]
         elif key == "max_children":
             texts = [f"{n}" if name == "*" else f"{quoted(name)}={n}" for name, n in values.items()]
         elif key == "arc_weights":

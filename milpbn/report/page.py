@@ -154,7 +154,7 @@ def _problem(result: Result) -> str:
         ("smoothing", f"{score.smoothing:g}"),
         *([("structures", f"only {result.among}")] if result.among else []),
     ]
-    if constraints := {key: value for key, value in result.constraints.to_dict().items() if value}:
+    if constraints := {k: v for k, v in result.constraints.to_dict().items() if v or v == 0}:
         rows.append(("constraints", json.dumps(constraints, ensure_ascii=False)))
     notes = "".join(f"<li>{words(note)}</li>" for note in result.notes)
     return (

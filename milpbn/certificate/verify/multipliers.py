@@ -280,7 +280,9 @@ class _Walk:
         if len(only) > self._sets.n_variables:
             return False
         parents = [np.flatnonzero(own).tolist() for own in self._sets.is_parent[only]]
-        return key_of(self._number[only]) in self._listed or not obeys_paths(self._tree.rules, parents)
+        rules = self._tree.rules
+        broken = rules.too_many_features(parents) or not obeys_paths(rules, parents)
+        return broken or key_of(self._number[only]) in self._listed
 
     def _decide(
         self, allowed: NDArray[np.bool_], before: NDArray[np.bool_], kind: int, a: int, b: int, first: bool

@@ -77,10 +77,18 @@ class Context:
     reduce: bool
     certify: bool
 
+    @property
+    def few(self) -> bool:
+        """Whether the number of features is limited."""
+        return self.problem.rules.max_features is not None
+
     @classmethod
     def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
         """Return the context of all expansions below a root."""
-        active = np.flatnonzero(root.multipliers)
+        # With a limit of features, that of the class's children matters as soon as some of them are decided.
+        few = root.problem.rules.max_features is not None
+        of_class = root.rows.members[:, -1] & (root.rows.limit >= 0) & few
+        active = np.flatnonzero((root.multipliers > 0) | of_class)
         return cls(root.problem, root.model, root.rows, active, reduce, certify)
 
 
