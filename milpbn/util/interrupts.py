@@ -20,10 +20,11 @@ UNHEARD = 1.5
 #: Seconds after which a signal that came inside a callback is sent again.
 LATER = 0.05
 #: Functions that libraries call in a way in which an exception is printed and ignored, by the ends of their files'
-#: names: those of numba's compiler, and of the dictionaries with weak references.
+#: names: those of numba's compiler, of dictionaries with weak references, and of locks of imports.
 SWALLOWING = (
     (os.path.join("llvmlite", "binding", "executionengine.py"), "_raw_object_cache_"),
     (f"{os.sep}weakref.py", "remove"),
+    ("<frozen importlib._bootstrap>", "cb"),
 )
 
 #: Name of the thread that ends the process then.

@@ -79,9 +79,9 @@ def check_list(case: Case, truth: Truth, result: Mapping[str, Any]) -> Iterator[
             yield Failure("called proved and is too short", f"{len(graphs)} of {len(wanted)}")
         elif best_other is not None and float(best_other) - last > allowance * (1 + 1e-9):
             yield Failure("called proved and is not", f"last {last!r}, another {float(best_other)!r}")
-    asked_gap = {"gap_abs", "gap_rel"} & set(case.options)
+    asked_gap = {"gap_abs", "gap_rel", "gap_se"} & set(case.options)
     limit = result["status"]["limit"]
-    if limit == "gap" and not asked_gap:
+    if limit in ("gap", "gap-se") and not asked_gap:
         yield Failure(
             "stopped by a gap that nobody asked for", f"{result['objective']!r} {result['bound']!r}"
         )

