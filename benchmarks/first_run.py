@@ -1,12 +1,13 @@
-"""The first run on a machine, which compiles the kernels, beside a second run.
+"""The first run after an installation, beside a second run.
 
     python benchmarks/first_run.py [--program PATH ...] [--time-limit SECONDS] [--output FILE]
 
 Runs the README's first command (the default instance) with an empty folder for compiled kernels, then once more with
-the kernels of the first run, and then with an empty folder and a time limit of 10 seconds. `best_incumbent_after` is
-the moment of the trace at which the incumbent first had its final score, `wall` counts from the start of the program,
-`cpu` is the time of all its processes, and `load` the machine's load before the run. `--program` names programs of
-other installations, which are run one after the other. Writes results/first_run.json.
+the kernels of the first run, and then with an empty folder and a time limit of 10 seconds. A program that pip installed
+has the kernels of this search; one installed with -e or with MILPBN_NO_KERNELS=1 compiles them at the first run.
+`best_incumbent_after` is the moment of the trace at which the incumbent first had its final score, `wall` counts from
+the start of the program, `cpu` is the time of all its processes, and `load` the machine's load before the run.
+`--program` names programs of other installations, which are run one after the other. Writes results/first_run.json.
 """
 
 from __future__ import annotations

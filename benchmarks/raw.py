@@ -240,6 +240,8 @@ def sources(study: RawStudy, store: KeptCells) -> list[str]:
             continue
         chosen[found["trials"][found["chosen"]]["structure"]] += 1
         first = {trial["structure"]: trial["log_loss"] for trial in reversed(found["trials"])}
+        if None in first.values():  # the only candidate, without time for folds
+            continue
         for name, value in first.items():
             differences[name].append(value - first["forest"])
     if not chosen:

@@ -5,8 +5,8 @@
 Every draw is a new network of eight features with two to four states (naive Bayes, or a tree of features besides) with
 tables from Dirichlet distributions, a sample of training rows, and 2,000 new rows. Unequal weights are those of rows
 that were selected with unequal probabilities, by the inverse of these; new rows are not selected. Sets are calibrated
-by folds of the training rows, and on as many new rows. The structure of the classifiers is the network's, or a TAN that
-is learnt from the training rows ("learnt").
+by folds of the training rows, on these rows left out of the tables one by one, and on as many new rows. The structure
+of the classifiers is the network's, or a TAN that is learnt from the training rows ("learnt").
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def of_sets(world: tuple[int, int, str, str, str], draws: int) -> list[dict[str,
         truth = network(rng, classes, kind, HARD)
         train, new = sample(truth, n, weights, rng), truth.sample(NEW, random_state=rng)
         classifier = learnt(train, truth, how)
-        for on in ("folds", "new"):
-            rows = train if on == "folds" else sample(truth, n, weights, rng)
+        for on in ("folds", "leave-one-out", "new"):
+            rows = sample(truth, n, weights, rng) if on == "new" else train
             calibrated = calibrate_sets(classifier, rows, on)
             for error, by_class in ((0.05, False), (0.1, False), (0.1, True)):
                 inside = calibrated.predict_set(new, error, by_class=by_class)

@@ -16,7 +16,7 @@ from milpbn.version import __version__
 
 #: The verbs by task, the main job first; each is a function in a module of its name.
 VERBS = {
-    "Learn": ("solve", "bound", "learn", "compare", "stability"),
+    "Learn": ("solve", "bound", "learn", "compare", "stability", "price"),
     "Check": ("verify", "score", "library"),
     "Use a classifier": ("predict", "evaluate", "decide", "monitor", "query", "precision"),
     "Look": ("explain", "plot", "page", "info"),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.constraint_options import STRUCTURE, constraint_options
 from milpbn.cli.report import exit_code, say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import MEMORY_LIMIT, QUIET, SCREEN, SUBSET, SearchOptions, gather, of_search
@@ -44,6 +44,7 @@ bound_options = option_group(
 @table_options
 @score_options
 @constraint_options
+@STRUCTURE
 @bound_options
 @options(MEMORY_LIMIT, section="Search")
 def bound(
@@ -51,6 +52,7 @@ def bound(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
+    structure: str | None,
     search: SearchOptions,
 ) -> int:
     """Bound the score of every structure, without a solver and without branching.
@@ -68,6 +70,7 @@ def bound(
 
     from milpbn.instances import DEFAULT
     from milpbn.problem.scores.registry import score_names
+    from milpbn.problem.structures import structured
     from milpbn.solving.api import maximise
     from milpbn.solving.question import Question
 
@@ -77,6 +80,7 @@ def bound(
     began, source, quiet = started(), data or f"instance:{DEFAULT}", not how.verbose
     _, dataset = read(table, source, began, quiet=quiet, time_limit=how.time_limit, in_units=spec.needs_units)
     show_notes(dataset, quiet=quiet)
+    constraints = structured(structure, dataset, spec, constraints)
     question = Question.of(
         dataset,
         spec,

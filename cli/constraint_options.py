@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from milpbn.cli.sections import once, option, option_group
+import click
+
+from milpbn.cli.sections import once, option, option_group, options
 from milpbn.cli.steps import read_document
-from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, INDEPENDENCE, PAIR, TIERS
+from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, COUNT, FAMILY, FILE, INDEPENDENCE, PAIR, TIERS
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.problem.constraints import Constraints
 
 
+SECTION = "Constraints (put names that contain commas in double quotes)"
+STRUCTURE = options(
+    option(
+        "--structure",
+        click.Choice(["naive-bayes", "selective", "tan", "forest"]),
+        "Class of structures, in which the class has no parents. naive-bayes: it is the only parent of all features; "
+        "selective: of some. forest: a feature has no parents, or the class and at most one feature; tan: all have the "
+        "class, too.",
+    ),
+    section=SECTION,
+)
+
+
 @option_group(
-    "Constraints (put names that contain commas in double quotes)",
+    SECTION,
     "constraints",
     option("--require", ARC, "An arc that the structure must have.", multiple=True),
     option("--forbid", ARC, "An arc that the structure must not have.", multiple=True),
@@ -24,6 +39,12 @@ if TYPE_CHECKING:
         CHILD_LIMIT,
         "Maximum number of children, of every feature or of one variable.",
         multiple=True,
+    ),
+    option(
+        "--max-features",
+        COUNT,
+        "Predictions depend on at most K features: the parents of the class, its children and their other parents.",
+        metavar="K",
     ),
     option("--fix", FAMILY, "Exact parents of a variable; NAME= for none.", multiple=True),
     option("--allow", FAMILY, "The only possible parents of a variable.", multiple=True),
@@ -42,8 +63,8 @@ if TYPE_CHECKING:
     option(
         "--constraints constraints_file",
         FILE,
-        "JSON file with the keys required, forbidden, tiers, max_children, fixed, allowed, arc_weights, ancestors, "
-        "no_ancestors, independences.",
+        "JSON file with the keys required, forbidden, tiers, max_children, max_features, fixed, allowed, arc_weights, "
+        "ancestors, no_ancestors, independences.",
     ),
 )
 def constraint_options(constraints_file: str | None, **values: Any) -> Constraints:
@@ -53,11 +74,17 @@ def constraint_options(constraints_file: str | None, **values: Any) -> Constrain
     base = Constraints() if constraints_file is None else read_constraints(constraints_file)
     if values["tiers"] and base.tiers:
         raise InputError(f"--tiers and the file {constraints_file!r} both give tiers; keep one of them.")
+    most = values["max_features"]
+    if most is not None and base.max_features is not None:
+        raise InputError(
+            f"--max-features and the file {constraints_file!r} both give max_features; keep one."
+        )
     return Constraints(
         required=(*base.required, *values["require"]),
         forbidden=(*base.forbidden, *values["forbid"]),
         tiers=values["tiers"] or base.tiers,
         max_children=once("--max-children", base.max_children, values["max_children"]),
+        max_features=base.max_features if most is None else most,
         fixed=once("--fix", base.fixed, values["fix"]),
         allowed=once("--allow", base.allowed, values["allow"]),
         arc_weights=once("--arc-weight", base.arc_weights, values["arc_weight"]),

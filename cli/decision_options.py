@@ -57,9 +57,9 @@ def monotone_option(help_text: str) -> Any:
     )
 
 
-def wished(monotone: dict[str, str] | None, positive: str | None) -> dict[str, str] | None:
+def with_positive(monotone: dict[str, str] | None, positive: str | None) -> dict[str, str] | None:
     """Return what ``--monotone`` says with the class that ``--positive`` names."""
-    return monotone if monotone is None or positive is None else {**monotone, "positive": positive}
+    return monotone if monotone is None or positive is None else {**monotone, "--positive": positive}
 
 
 @dataclass(frozen=True)

@@ -168,11 +168,10 @@ def _predictions(
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     texts = [one.to_text(shown) for one in found]
     if isinstance(classifier, Classifier):
-        for m, one in enumerate(found):
-            texts[m] += f"\n  {classifier.interval_in_words(rows.take([m]), one.label)}"
-            if classifier.no_intervals is None:
-                low, high = classifier.predict_interval(rows.take([m]))
-                values[m]["intervals"] = np.column_stack([low[0], high[0]]).tolist()
+        said, intervals = classifier.intervals_in_words(rows, [one.label for one in found])
+        texts = [f"{text}\n  {interval}" for text, interval in zip(texts, said, strict=True)]
+        if intervals is not None:
+            values = [{**one, "intervals": own.tolist()} for one, own in zip(values, intervals, strict=True)]
     return texts, {"predictions": values}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.constraint_options import STRUCTURE, constraint_options
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import MEMORY_LIMIT, NO_NOTES, SUBSET, of_search
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
@@ -70,6 +70,7 @@ def model_options(merge: bool | None, **values: Any) -> Values:
 @table_options
 @score_options
 @constraint_options
+@STRUCTURE
 @model_options
 @options(MEMORY_LIMIT, section="Model")
 def export(
@@ -77,6 +78,7 @@ def export(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
+    structure: str | None,
     model: Values,
 ) -> None:
     """Write the MILP for another solver, and print the command lines that solve it.
@@ -96,11 +98,13 @@ def export(
 
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
+    from milpbn.problem.structures import structured
     from milpbn.solving.exporting import export_model
 
     source = data or f"instance:{DEFAULT}"
     _, dataset = read(table, source, started(), quiet=model.quiet, in_units=spec.needs_units)
     show_notes(dataset, quiet=model.quiet)
+    constraints = structured(structure, dataset, spec, constraints)
     if model.output.lower().endswith(".jkl"):
         _export_scores(dataset, spec, constraints, model)
         return

@@ -72,8 +72,8 @@ def monitor(
     with the values that the classifier's probabilities predict.
 
     Without --reference, columns and the class are compared with the numbers of training rows by state that CLASSIFIER
-    holds; every row then counts once, and missing values raise no alarm. With the training rows as the reference,
-    log-likelihoods and losses are judged by tables of folds that hold these rows out.
+    holds; every row then counts once, and missing values raise no alarm unless a column has no others. With the
+    training rows as the reference, log-likelihoods and losses are judged by tables of folds that hold these rows out.
 
     The exit code is 0 without an alarm, 1 with one, and 2 if options or data are unusable. An alarm needs a change
     above --psi or --loss that chance does not explain: the p-value is at most --alpha divided by the number of

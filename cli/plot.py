@@ -28,6 +28,7 @@ KINDS = {
     "result": "may",
     "network": "may",
     "trace": "never",
+    "choice": "never",
     "margins": "must",
     "cpt": "never",
     "explain": "must",
@@ -76,6 +77,7 @@ def plot(
     result   result.json                              the network, and incumbent and bound over time (the default)
     network  result.json, classifier or arc list      the network
     trace    result.json                              incumbent and bound over time
+    choice   result.json                              what the recipe accurate compared, and what it chose
     margins  classifier                               the histogram of the margins on DATA
     cpt      classifier                               the table of --variable
     explain  classifier                               what the variables contribute on DATA, or to --row K of it
@@ -112,7 +114,7 @@ def plot(
     from milpbn.plotting import check_picture, save
 
     check_picture(output)
-    if kind in ("result", "network", "trace"):
+    if kind in ("result", "network", "trace", "choice"):
         scene = _of_result(kind, file, data, table)
     elif kind == "compare":
         scene = _of_comparison(file)
@@ -143,7 +145,7 @@ def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
 
 def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
     from milpbn.claims.local_result import LocalResult, result_kind
-    from milpbn.plotting import draw_result, draw_structure, draw_trace
+    from milpbn.plotting import draw_choice, draw_result, draw_structure, draw_trace
     from milpbn.solving.gains import arc_losses
     from milpbn.util import stages
 
@@ -160,6 +162,11 @@ def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> S
     result = result_kind(document).load(file)
     if kind == "trace":
         return draw_trace(result)
+    if kind == "choice":
+        fit = getattr(result, "parameters", None)
+        if fit is None or fit.additive is None:
+            raise InputError(f"The result {file!r} has no choice of the recipe accurate to draw.")
+        return draw_choice(fit.additive)
     if result.structure is None:
         raise InputError(f"The result {file!r} has no structure to draw.")
     _check_target(target, result.structure.names[-1], file)

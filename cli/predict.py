@@ -103,11 +103,6 @@ def predict(
     say_notes(samples.notes, quiet=quiet)
     found = _predictions(loaded, samples, kept, written, sets)
     say_notes(set_notes(loaded, sets), quiet=quiet)
-    if written.strangeness:
-        from milpbn.network.monitoring import strangeness
-
-        assert not isinstance(loaded, AveragedClassifier)
-        found["strangeness"] = strangeness(loaded, samples)
     write_text(written.output, found.to_csv(index=False, lineterminator="\n"))
 
 
@@ -149,8 +144,7 @@ def _predictions(
         else classifier.predict_log_joint(samples)
     )
     target, labels = classifier.variables[-1].name, np.array(classifier.classes, dtype=object)
-    name = f"predicted {target}" if target in kept else target
-    blocks = [kept, pd.DataFrame({name: classifier.answered(log_joint, labels)})]
+    blocks = [kept, pd.DataFrame({target: classifier.answered(log_joint, labels)})]
     if sets.error is not None:
         inside = classifier.predict_set(samples, sets.error, by_class=sets.by_class)
         blocks.append(pd.DataFrame({"set": [" | ".join(labels[row]) for row in inside]}))
@@ -163,4 +157,12 @@ def _predictions(
         blocks.append(pd.DataFrame(columns))
     if written.joint:
         blocks.append(pd.DataFrame(log_joint, columns=[f"log_joint({x})" for x in labels]))
-    return pd.concat(blocks, axis=1)
+    if written.strangeness:
+        from milpbn.network.monitoring import strangeness
+
+        assert not isinstance(classifier, AveragedClassifier)
+        blocks.append(pd.DataFrame({"strangeness": strangeness(classifier, samples)}))
+    whole, names = pd.concat(blocks, axis=1), list[str]()
+    for column in map(str, whole.columns):
+        names.append(f"predicted {column}" if column in names else column)
+    return whole.set_axis(names, axis=1)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import constraint_options
-from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, wished
+from milpbn.cli.constraint_options import STRUCTURE, constraint_options
+from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, with_positive
 from milpbn.cli.local_scores import is_local_scores, read_scores
 from milpbn.cli.outputs import dropped_when_refused
 from milpbn.cli.score_options import ScoreOptions, score_options
@@ -85,6 +85,7 @@ file_options = option_group(
 @table_options
 @score_options
 @constraint_options
+@STRUCTURE
 @search_options
 @options(MEMORY_LIMIT, section="Search")
 @select_options
@@ -96,6 +97,7 @@ def solve(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
+    structure: str | None,
     search: SearchOptions,
     selected: Mapping[str, Any],
     parameters: str | None,
@@ -128,6 +130,7 @@ def solve(
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
     from milpbn.problem.local import LocalScore
+    from milpbn.problem.structures import structured
     from milpbn.solving.recipes import Choices
     from milpbn.solving.selection import Approach
 
@@ -138,7 +141,7 @@ def solve(
         verbose=not quiet,
         parameters=parameters,
         costs=decision.costs,
-        monotone=wished(monotone, decision.positive),
+        monotone=with_positive(monotone, decision.positive),
     )
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:  # with the recipe accurate they have a state
@@ -161,6 +164,16 @@ def solve(
         if choices.additive and "discretise" not in single:
             noted = _without_cuts(dataset)
         show_notes(noted, quiet=quiet, variables=noted.variables if verbose else ())
+    if structure is not None:
+        sizes = (approach.score.max_parents,) if approach.grid is None else approach.grid.max_parents
+        if approach.additive and structure in ("forest", "tan"):
+            raise InputError(
+                f"The recipe accurate adds arcs that --structure {structure} has not; leave out one."
+            )
+        for most in sizes:  # all settings that are compared have to fit
+            constraints = structured(
+                structure, dataset, replace(approach.score, max_parents=most), constraints
+            )
     if search.start is not None:
         start = read_structure(search.start, dataset.names)
         approach = replace(approach, options=replace(approach.options, start=start))

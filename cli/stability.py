@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.constraint_options import STRUCTURE, constraint_options
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
@@ -48,11 +48,13 @@ if TYPE_CHECKING:
 @table_options
 @score_options
 @constraint_options
+@STRUCTURE
 def stability(
     data: str,
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
+    structure: str | None,
     bootstrap: dict[str, Any],
 ) -> None:
     """Search for the best structure of many bootstrap samples of DATA, and show how often each arc is in it.
@@ -66,12 +68,14 @@ def stability(
       milpbn stability table.csv --target class --p 0.9 --samples 100 --n-jobs 2 --time-limit-each 10
     """
     score.refuse_choices("The samples are searched for")
+    from milpbn.problem.structures import structured
     from milpbn.solving.stability import stability as bootstrapped
     from milpbn.util.threads import all_cores
 
     quiet, spec, began = bootstrap.pop("quiet"), score.score(), started()
     _, dataset = read(table, data, began, quiet=quiet, in_units=spec.needs_units)
     show_notes(dataset, quiet=quiet)
+    constraints = structured(structure, dataset, spec, constraints)
     found = bootstrapped(
         dataset,
         spec,

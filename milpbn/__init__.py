@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from milpbn.solving.api import solve as solve
     from milpbn.solving.exporting import export_model as export_model
     from milpbn.solving.importing import import_solution as import_solution
+    from milpbn.solving.pricing import price as price
     from milpbn.solving.selection import select as select
     from milpbn.solving.selection import solve_selected as solve_selected
     from milpbn.solving.stability import stability as stability
@@ -60,6 +61,7 @@ __getattr__, __dir__ = lazily(
         "solving.api": ["solve"],
         "solving.exporting": ["export_model"],
         "solving.importing": ["import_solution"],
+        "solving.pricing": ["price"],
         "solving.selection": ["select", "solve_selected"],
         "solving.stability": ["stability"],
         "version": ["__version__"],

@@ -8,7 +8,7 @@ import numpy as np
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.network import Classifier
-from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.structure import Structure
 
 
@@ -36,16 +36,16 @@ def random_structure(rng: np.random.Generator, names: tuple[str, ...], max_paren
     return Structure(names, tuple(parents))
 
 
-def smallest_by_enumeration(classifier: Classifier, wish: Monotone) -> float:
+def smallest_by_enumeration(classifier: Classifier, constraint: MonotoneConstraint) -> float:
     """Return the smallest change of log-odds from one state to the next, over all complete rows."""
-    ladder = Ladder.of(wish, classifier.variables)
-    (place,) = ladder.places
+    order = StateOrder.of(constraint, classifier.variables)
+    (place,) = order.places
     others = [range(v.n_states) for k, v in enumerate(classifier.variables[:-1]) if k != place]
     rows = np.array([[*r[:place], 0, *r[place:], 0] for r in itertools.product(*others)], dtype=np.int32)
     along = []
-    for code in ladder.codes:
+    for code in order.codes:
         rows[:, place] = code
         data = Dataset("all", classifier.variables, rows.copy(), np.ones(len(rows)))
-        along.append(classifier.predict_log_joint(data)[:, list(ladder.classes)])
+        along.append(classifier.predict_log_joint(data)[:, list(order.classes)])
     odds = np.diff(np.array(along), axis=2)
     return float(np.diff(odds, axis=0).min(initial=0.0 if len(along) < 2 else np.inf))

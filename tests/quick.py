@@ -45,7 +45,7 @@ QUICK = (
     "network/inference/test_rows_missing",
     "network/explanation/test_local",
     "network/additive/test_fitting",
-    "network/monotone/test_wishes",
+    "network/monotone/test_constraints_of_monotone",
     "network/parameters/test_conditional",
     "network/parameters/test_normalised",
     "network/parameters/test_record",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -44,14 +45,19 @@ def test_every_package_is_in_the_wheel() -> None:
 def test_the_source_distribution_has_all_packages_and_no_tests(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", minversion="77")
     root, copy = TESTS.parent, tmp_path / "milpbn"
-    for folder in ("milpbn", "cli", "instances", "tests"):
+    for folder in ("milpbn", "cli", "instances", "tests", "build_backend"):
         shutil.copytree(root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"):
         shutil.copy(root / name, copy)
     files = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
-    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    build = "import sys, with_kernels; with_kernels.build_sdist(sys.argv[1])"
     done = subprocess.run(
-        [sys.executable, "-c", build, str(tmp_path)], cwd=copy, capture_output=True, text=True, check=False
+        [sys.executable, "-c", build, str(tmp_path)],
+        cwd=copy,
+        env=os.environ | {"PYTHONPATH": "build_backend"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     (path,) = tmp_path.glob("*.tar.gz")

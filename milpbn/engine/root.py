@@ -102,6 +102,8 @@ class Root:
         self.pool = Pool(1) if pool is None else pool
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
+        if problem.rules.max_features is not None:
+            self.allowed = problem.candidates.without_more_features(self.allowed, problem.rules.max_features)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
         #: The arcs that all optima share, once a tree has been searched to its end.
         self.optima: Optima | None = None

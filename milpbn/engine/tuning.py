@@ -73,7 +73,7 @@ class NodeTuning:
     first_burst: int = parameter(
         2,
         "steps",
-        "A node starts with two bursts of this length. The second step sets the temperature at which children start.",
+        "A node starts with a burst of this length. The second step sets the temperature at which children start.",
         WARMER,
     )
     burst: int = parameter(8, "steps", "Steps between two checks of the clock.")
@@ -86,6 +86,12 @@ class NodeTuning:
         "share of gamma",
         "Pairs of a sample and a class are left out of the steps if their log-margin exceeds gamma, or the smallest "
         "of the sample, by more than this.",
+        _FEW,
+    )
+    least_width: float = parameter(
+        1.0,
+        "nats",
+        "`width` is at least this, because log-margins move by nats between parent and child, however small gamma is.",
         _FEW,
     )
     likelihood_width: float = parameter(

@@ -30,6 +30,7 @@ from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import ClassifierParameters
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
+from milpbn.network.credible import DRAWS
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.sets import calibrate_sets
 from milpbn.network.predictor import JointPredictor
@@ -183,14 +184,14 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
     def calibrate_sets(self, X: Any, y: Any, sample_weight: Any = None, *, on: str = "new") -> Self:
         """Calibrate the sets of `predict_set`, and return the classifier itself.
 
-        The rows are as for `fit`: ``new`` ones that `fit` has not seen, or those of `fit` (``folds``); see
-        `milpbn.network.parameters.sets.calibrate_sets`. By ``folds`` with class weights, the promise is for rows that
-        are weighed by these.
+        The rows are as for `fit`: ``new`` ones that `fit` has not seen, or those of `fit` (``folds``,
+        ``leave-one-out``); see `milpbn.network.parameters.sets.calibrate_sets`. With class weights, the latter are for
+        rows that are weighed by these.
         """
         check_is_fitted(self)
         data = self._labelled(X, y)
         weights = weights_of_rows(sample_weight, self._checked(X, reset=False))
-        if on == "folds":
+        if on != "new":
             weights = weights_of_classes(self.class_weight, np.asarray(y), weights)
         data = Encodings.of([replace(part, weights=weights) for part in encodings_of(data)])
         self._set({"classifier_": calibrate_sets(self.classifier_, data, on)})
@@ -208,6 +209,21 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         """
         data = self._encoded(X)
         return self.classifier_.predict_set(data, error, by_class=by_class)[:, self._class_states]
+
+    def predict_interval(
+        self, X: Any, share: float = 0.95, *, draws: int = DRAWS, random_state: int = 0
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the ends of intervals of the class probabilities, because the tables come from so few rows.
+
+        X is as for `score_samples`; `milpbn.Classifier.predict_interval` describes the others. Both ends have the shape
+        (M, C), in the order of ``classes_``. Raises ValueError if the probabilities have none: those of an average, or
+        of tables that are fitted to the classes.
+        """
+        found = self.classifier_.predict_interval(
+            self._encoded(X), share, draws=draws, random_state=random_state
+        )
+        low, high = (ends[:, self._class_states] for ends in found)
+        return low, high
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[pd.DataFrame, NDArray[Any]]:
         """Draw samples from the joint distribution of features and class.

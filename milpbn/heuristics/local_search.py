@@ -14,7 +14,8 @@ from milpbn.problem.candidates import SEVERAL
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
-from milpbn.problem.products import add_columns, total_score
+from milpbn.problem.products import add_columns
+from milpbn.util.graphs import families_with_class
 
 
 class LocalSearch:
@@ -96,38 +97,24 @@ class LocalSearch:
             return values
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
-        columns = self._column[a:b]
-        base = self._logits_without(variable, choice)
         part = np.full(b - a, -np.inf)
-        idle = wanted & (columns < 0)
-        if idle.any():
-            part[idle] = total_score(margins.tables, margins.softening, base, margins.smallest)
-        active = np.flatnonzero(wanted & (columns >= 0))
-        if len(active):
-            part[active] = score_changes(
-                margins.tables,
-                margins.spreads,
-                margins.softening,
-                base,
-                columns[active],
-                margins.smallest,
-                self.parallel,
-            )
-        return values + part
-
-    def _logits_without(self, variable: int, choice: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the logits that the parent sets `choice` of all other variables give, shape (M, Q)."""
-        margins = self.problem.margins
-        assert margins is not None
         changed = choice != self.choice
         changed[variable] = False
         sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        columns = self._column[sets]
         signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
-        logits = self._logits.copy()
-        used = columns >= 0
-        add_columns(margins.tables, columns[used], signs[used], logits, False)
-        return logits
+        added = self._column[sets]
+        part[wanted] = score_changes(
+            margins.tables,
+            margins.spreads,
+            margins.softening,
+            self._logits,
+            self._column[a:b][wanted],
+            margins.smallest,
+            self.parallel,
+            added[added >= 0],
+            signs[added >= 0],
+        )
+        return values + part
 
     def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
@@ -164,6 +151,13 @@ class LocalSearch:
                 if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
                     banned.add(j)
         found = np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        if rules.max_features is not None:
+            c = len(chosen) - 1
+            others = [s if i != variable else () for i, s in enumerate(chosen)]
+            used = families_with_class(others) - {c}
+            for k in np.flatnonzero(found):
+                family = {variable, *candidates.sets[variable][k]}
+                found[k] = len(used | family - {c} if c in family else used) <= rules.max_features
         if rules.on_paths:
             for k in np.flatnonzero(found):
                 chosen[variable] = candidates.sets[variable][k]
@@ -175,9 +169,9 @@ class LocalSearch:
         new = int(self.problem.candidates.offsets[variable]) + candidate
         margins = self.problem.margins
         if margins is not None:
-            for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
-                if column >= 0:
-                    add_columns(margins.tables, column[None], np.array([sign]), self._logits, False)
+            columns = self._column[[self.choice[variable], new]]
+            used = columns >= 0
+            add_columns(margins.tables, columns[used], np.array([-1.0, 1.0])[used], self._logits, False)
         self.choice[variable] = new
 
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
@@ -195,21 +189,25 @@ class LocalSearch:
         candidates = self.problem.candidates
         improved = True
         while improved and not stopping():
+            self._add_features(stopping)
             improved = False
             supergradient = self.supergradient()
             for i in rng.permutation(candidates.n_variables):
                 if len(candidates.sets[i]) == 1:
                     continue
-                if stopping():
-                    break
-                allowed = self.admissible(i)
                 now = int(self.choice[i] - candidates.offsets[i])
+                allowed = np.ones(len(candidates.sets[i]), dtype=bool)
                 if supergradient is not None:
                     slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
-                    allowed &= slopes > slopes[now] + TUNING.least_gain
+                    allowed = slopes > slopes[now] + TUNING.least_gain
                     if not allowed.any():
                         continue
-                    allowed[now] = True
+                if stopping():
+                    break
+                allowed &= self.admissible(i)
+                if not allowed.any():
+                    continue
+                allowed[now] = True
                 values = np.where(allowed, self.scores(i, allowed), -np.inf)
                 best = int(np.argmax(values))
                 if values[best] > values[now] + TUNING.least_gain:
@@ -219,6 +217,21 @@ class LocalSearch:
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
         return self.value
+
+    def _add_features(self, stopping: Callable[[], bool]) -> None:
+        """Where few features are allowed, add the best one to those that predictions depend on, while that gains."""
+        most, offsets = self.problem.rules.max_features, self.problem.candidates.offsets
+        while most is not None and len(used := self.structure.markov_blanket) < most and not stopping():
+            gains = [(TUNING.least_gain, -1, 0)]
+            for i in set(range(len(offsets) - 2)) - used:
+                allowed, now = self.admissible(i), int(self.choice[i] - offsets[i])
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
+                best = int(np.argmax(values))
+                gains.append((float(values[best] - values[now]), i, best))
+            _, i, best = max(gains)
+            if i < 0:
+                break
+            self.move(i, best)
 
     def _exchange_subtree(self, supergradient: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
         """Make a subtree exchange that improves the score, and return whether there is one."""

@@ -62,6 +62,11 @@ def _refusal(problem: Problem, start: Structure) -> str:
             return (
                 "The start breaks a constraint on paths or independences; relax it, or leave the start out."
             )
+        most = problem.rules.max_features
+        if most is not None and problem.rules.too_many_features(start.parents):
+            used = len(start.markov_blanket)
+            told = f"In the start, predictions depend on {used} features, more than {most}"
+            return f"{told}; raise that, or leave the start out."
         variable = problem.rules.over_limit(start.parents)
         if variable is None:
             return "The start has more parameters than AICc is defined for; choose another start, or none."

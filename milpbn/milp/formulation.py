@@ -16,7 +16,15 @@ from milpbn.milp.sample_rows import competing_rows, margin_block, margin_span, t
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.problem import Problem
-from milpbn.problem.rows import RowBlock, children_block, cluster_block, order_block, set_block, stack
+from milpbn.problem.rows import (
+    RowBlock,
+    children_block,
+    cluster_block,
+    features_block,
+    order_block,
+    set_block,
+    stack,
+)
 from milpbn.problem.scores.base import Shape
 
 #: How acyclicity is enforced: by P12's order rows (16), or by cluster rows (7) that are added when they are violated.
@@ -29,8 +37,9 @@ class Formulation:
 
     The columns are, in this order: ``p_i_k`` (eta, binary, one per candidate parent set), ``tau_m`` (one per sample; a
     single one for the hard margin), ``k`` and ``t`` (AICc only: number of parameters, correction), ``o_i`` (order
-    variables, only with ``acyclicity='order'``) and ``r_n`` (what can be reached, only with constraints on paths).
-    `tau`, `curve` and `order` are the columns of each kind after eta, an empty slice if there is none. With the
+    variables, only with ``acyclicity='order'``), ``u_j`` (whether predictions depend on feature j, only with a limit of
+    such features) and ``r_n`` (what can be reached, only with constraints on paths). `tau`, `curve`, `order` and
+    `features` are the columns of each kind after eta, an empty slice if there is none. With the
     acyclicity "cluster" the program is a relaxation until all violated rows are added.
     """
 
@@ -40,6 +49,7 @@ class Formulation:
     tau: slice
     curve: slice
     order: slice
+    features: slice
     paths: PathRows | None = None
 
     @property
@@ -89,6 +99,8 @@ class Formulation:
             rank = np.empty(len(structure.names))
             rank[structure.topological_order()] = np.arange(len(structure.names))
             x[self.order] = rank
+        if self.features != slice(0, 0):
+            x[self.features] = np.isin(np.arange(len(structure.names) - 1), [*structure.markov_blanket])
         if self.paths is not None:
             x[self.paths.first :] = self.paths.values(structure.parents)
         return x
@@ -193,11 +205,15 @@ def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = Fal
         blocks.append(order_block(candidates, order.start))
     if problem.rules.max_children:
         blocks.append(children_block(candidates, problem.rules.max_children))
+    features = slice(order.stop, order.stop)
+    if problem.rules.max_features is not None:
+        features = slice(order.stop, order.stop + V - 1)
+        blocks.append(features_block(candidates, problem.rules.max_features, features.start))
     if problem.curve is not None:
         blocks.append(_curve_block(problem, curve.start))
-    paths = PathRows(candidates, problem.rules, order.stop) if problem.rules.on_paths else None
+    paths = PathRows(candidates, problem.rules, features.stop) if problem.rules.on_paths else None
     blocks += [] if paths is None else [paths.block()]
-    n_columns = order.stop + (0 if paths is None else paths.n_columns)
+    n_columns = features.stop + (0 if paths is None else paths.n_columns)
     rows = stack(blocks, n_columns)
 
     c = np.zeros(n_columns)
@@ -218,11 +234,13 @@ def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = Fal
     if n_order:
         upper[order] = float(V)
         names += [f"o_{i}" for i in range(V)]
-    names += [f"r_{n}" for n in range(n_columns - order.stop)]
+    names += [f"u_{j}" for j in range(features.stop - features.start)]
+    names += [f"r_{n}" for n in range(n_columns - features.stop)]
     integer = np.zeros(n_columns, dtype=bool)
     integer[:P] = True
     milp = Milp(c, 0.0, rows.matrix, rows.lower, rows.upper, lower, upper, integer, names, rows.names)
-    result = Formulation(problem, milp, acyclicity, tau, curve, order if n_order else slice(0, 0), paths)
+    order, features = (part if part.stop > part.start else slice(0, 0) for part in (order, features))
+    result = Formulation(problem, milp, acyclicity, tau, curve, order, features, paths)
     return result if acyclicity == "order" else result.with_clusters(_pairs(candidates))
 
 

@@ -303,13 +303,6 @@ class Classifier(TableClassifier):
             return super().predict_interval(source)
         return credible_intervals(self.cpts, self.encode(source), share, draws, random_state)
 
-    def interval_in_words(self, source: Source, label: str) -> str:
-        """Return the 95 % interval of a class's probability for the first of some rows, or why there is none."""
-        if (reason := self.no_intervals) is not None:
-            return f"The probability has no interval: {reason}."
-        low, high = (float(ends[0, self.classes.index(label)]) for ends in self.predict_interval(source))
-        return f"P({label}) is between {low:.4g} and {high:.4g} (95 % interval of the tables)."
-
     @property
     def no_intervals(self) -> str | None:
         """Why the probabilities have no intervals, a clause; None if they have."""

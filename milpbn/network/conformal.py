@@ -41,6 +41,8 @@ class Conformal:
         The largest weight of a row of each class, 0 without rows, and of all rows. A new row counts as much.
     rows : int
         Number of calibration rows.
+    left_out : bool
+        Whether each training row was judged by tables of all others, which the file does not keep.
     """
 
     tables: tuple[Tables, ...]
@@ -50,6 +52,7 @@ class Conformal:
     weights: NDArray[np.float64]
     largest: tuple[float, ...]
     rows: int
+    left_out: bool = False
 
     @classmethod
     def of(
@@ -58,6 +61,8 @@ class Conformal:
         probabilities: NDArray[np.float64],
         folds: NDArray[np.integer] | None = None,
         tables: Sequence[Tables] = (),
+        *,
+        left_out: bool = False,
     ) -> Conformal:
         """Return the calibration on rows with classes, from their probabilities of all classes, shape (M, C)."""
         own = np.where(rows.y >= 0, probabilities[np.arange(rows.n_samples), rows.y], 0.0)
@@ -67,12 +72,13 @@ class Conformal:
         largest = [rows.weights[rows.y == c].max(initial=0.0) for c in range(rows.n_classes)]
         weights = np.bincount(index.ravel(), rows.weights).astype(np.float64)
         most = tuple(map(float, [*largest, rows.weights.max()]))
-        return cls(tuple(tables), fold, classes, different[:, 2], weights, most, rows.n_samples)
+        return cls(tuple(tables), fold, classes, different[:, 2], weights, most, rows.n_samples, left_out)
 
     @property
     def origin(self) -> str:
         """What the sets were calibrated on, in words."""
-        how = f"of training, by {len(self.tables)} folds" if self.tables else "that training has not seen"
+        seen = f"by {len(self.tables)} folds" if self.tables else "each left out of the tables"
+        how = f"of training, {seen}" if self.tables or self.left_out else "that training has not seen"
         return f"{counted(self.rows, 'row')} {how}"
 
     def shares(self, probabilities: Sequence[NDArray[np.float64]], *, by_class: bool) -> NDArray[np.float64]:
@@ -146,7 +152,8 @@ class Conformal:
         """Return JSON values."""
         tables = [[[table.tolist() for table in network] for network in fold] for fold in self.tables]
         lists = {key: getattr(self, key).tolist() for key in ("folds", "classes", "probabilities", "weights")}
-        return {"tables": tables, **lists, "largest": list(self.largest), "rows": self.rows}
+        numbers = {"largest": list(self.largest), "rows": self.rows, "left_out": self.left_out}
+        return {"tables": tables, **lists, **numbers}
 
     @classmethod
     def read(cls, f: Fields, shapes: Sequence[Sequence[tuple[int, ...]]]) -> Conformal:
@@ -176,4 +183,5 @@ class Conformal:
             )
         if len(largest) != n_classes + 1:
             raise f.contradiction("its calibration is of other classes")
-        return cls(tables, folds, classes, numbers, weights, largest, f.whole("rows", 1))
+        left_out = "left_out" in f and f.flag("left_out")  # files of earlier versions lack it
+        return cls(tables, folds, classes, numbers, weights, largest, f.whole("rows", 1), left_out)

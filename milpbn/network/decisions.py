@@ -70,8 +70,9 @@ class DecisionRule:
         if not isinstance(costs, Mapping):
             costs = costs.T.to_dict() if hasattr(costs, "T") else {}
         given: dict[str, Any] = {str(key).replace("-", "_"): value for key, value in costs.items()}
-        alone = given.pop(ABSTAIN, None) if ABSTAIN not in classes else None
-        if given and set(given) <= {*_OF_TWO} and not set(given) & {*classes}:
+        by_class = any(isinstance(value, Mapping) for value in given.values())
+        alone = given.pop(ABSTAIN, None) if ABSTAIN not in classes or not by_class else None
+        if given and set(given) <= {*_OF_TWO} and not by_class:
             matrix, origin = _of_two(given, classes, rarest)
         elif given or alone is None:
             matrix, origin = _matrix(costs, classes), "costs"

@@ -75,9 +75,9 @@ def monitor(
         The classifier.
     new, reference : Dataset
         Rows, encoded by it. Without a reference, columns and classes are compared with the numbers of training rows in
-        each state, which the classifier's file holds; weights are then ignored, missing values only counted, and
-        predictions and log P(row) left out. If the reference is the training rows and the classifier can be fitted
-        again, they are judged by tables of folds that hold them out.
+        each state, which the classifier's file holds; weights are then ignored, missing values only counted unless a
+        column has no others, and predictions and log P(row) left out. If the reference is the training rows and the
+        classifier can be fitted again, they are judged by tables of folds that hold them out.
     psi : float
         Limit of the population stability index. An alarm needs a larger one, and a small p-value.
     loss : float
@@ -207,7 +207,9 @@ def _shifts(
         states, before = new.variables[i].states, counts[i]
         now = cells(new.codes[:, i], new.weights, len(states))
         if not is_class or (before[:-1].any() and now[:-1].any()):
-            yield shift(CLASS if is_class else column, states, before, now, rng, known=known or is_class)
+            # The file counts no missing values, but a column of these only is lost.
+            some = is_class or (known and bool(now[:-1].any()))
+            yield shift(CLASS if is_class else column, states, before, now, rng, known=some)
 
 
 def _of_rows(

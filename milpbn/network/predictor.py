@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -126,9 +126,10 @@ class ProbabilityPredictor(Predictor):
             If the costs are not those of the classes, or the model cannot have any.
         """
         if costs is not None and not isinstance(costs, DecisionRule):
-            if positive is not None and isinstance(costs, Mapping):
+            of_two = isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values())
+            if positive is not None and of_two:
                 costs = {**costs, "positive": positive}
-            named = isinstance(costs, Mapping) and "positive" in costs
+            named = of_two and "positive" in costs
             rarest = None if named or len(self.classes) != 2 else self._rarest()
             costs = DecisionRule.of(costs, self.classes, rarest)
         return self._deciding(costs)
@@ -183,6 +184,19 @@ class ProbabilityPredictor(Predictor):
         See `milpbn.Classifier.predict_interval`. `InputError` if the probabilities have none.
         """
         raise InputError(f"The probabilities have no intervals (--interval): {self.no_intervals}.")
+
+    def intervals_in_words(
+        self, source: Source, labels: Sequence[str]
+    ) -> tuple[list[str], NDArray[np.float64] | None]:
+        """Return 95 % intervals of rows, that of one label each in words (or why there is none), shape (M, C, 2)."""
+        if self.no_intervals is not None:
+            return [f"The probability has no interval: {self.no_intervals}."] * len(labels), None
+        found = np.stack(self.predict_interval(source), axis=-1)
+        said = []
+        for label, ends in zip(labels, found, strict=True):
+            low, high = ends[self.classes.index(label)]
+            said.append(f"P({label}) is between {low:.4g} and {high:.4g} (95 % interval of the tables).")
+        return said, found
 
     def with_tables(self, tables: Tables) -> ProbabilityPredictor:
         """Return the same model with other probability tables, those of each network."""

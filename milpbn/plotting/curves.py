@@ -77,7 +77,7 @@ def draw_curve(
     if kind == "calibration":
         highest = max(float(max(curve.x.max(), curve.ends.max())) for _, curve in curves)
         top = min(1.0, 1.05 * highest)
-    left = len(shown) - len(SERIES)
+    left, notes = len(shown) - len(SERIES), [(role, curve.note) for role, curve in curves]
     title, *labels = CURVES[kind]
     chart = frame(
         width,
@@ -86,7 +86,7 @@ def draw_curve(
         (0.0, top),
         title=f"{title}{f' of {printable(name)}' if name else ''}{f' ({left} more classes)' if left > 0 else ''}",
         labels=(labels[0], labels[1]),
-        notes=[(role, curve.note) for role, curve in curves],
+        notes=[*notes, ("muted", "if calibrated" if kind == "calibration" else "by chance")],
     )
     shares = [curve.figures.share for _, curve in curves] if kind == "precision-recall" else []
     chance = {(share, share) for share in shares} or {(0.0, top)}
@@ -131,7 +131,7 @@ def draw_sets(
         (0.0, 1.0),
         title=f"Prediction sets{f' of {printable(name)}' if name else ''}",
         labels=("error: share of the sets that may lack the class", "share of the rows"),
-        notes=[(role, words) for role, words, _ in lines],
+        notes=[*((role, words) for role, words, _ in lines), ("muted", "asked for")],
     )
     ends = ((chart.x(0.0), chart.y(1.0)), (chart.x(0.5), chart.y(0.5)))
     chart.scene.add(Path(ends, "muted", dashed=True))

@@ -10,6 +10,7 @@ import numpy as np
 from milpbn.drawing.chart import Bar, bars, frame
 from milpbn.drawing.scene import SERIES, Box, Path, Scene, stacked
 from milpbn.errors import InputError
+from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.discrimination import NAMES, RARE
 from milpbn.network.monitoring import Monitoring
 from milpbn.util.printing import printable
@@ -175,11 +176,36 @@ def draw_shifts(found: Monitoring, most: int = 40) -> Scene:
             Bar(printable(shift.name), 0.0, shift.psi, f"{shift.psi:.3f}", colour, (0.0, shift.chance))
             for shift, colour in zip(shown, colours, strict=True)
         ],
-        title=f"{printable(found.data)} compared with {printable(found.reference or 'the training rows')}",
+        title=f"New rows of {printable(found.data)} beside {printable(found.reference or 'the training rows')}",
         label="population stability index",
         width=480.0,
         notes=[("class-edge", "alarm"), ("feature-edge", "no alarm")],
         lines=["Lines: the range of 99 % of the indices if nothing changed."],
+    )
+
+
+def draw_choice(fit: AdditiveFit) -> Scene:
+    """Draw the log-losses of the recipe ``accurate``'s candidates on held-out rows minus the chosen one's, in nats."""
+    found = []
+    for trial in sorted(fit.trials, key=lambda trial: (trial is not fit.choice, trial.difference)):
+        more, error = trial.difference, trial.standard_error
+        text, colour = f"{more:+.4f} ± {error:.4f}", "feature-edge" if more > error else "unused-edge"
+        if trial is fit.choice:
+            text, colour = "chosen", "class-edge"
+        text += "; " + " ".join(f"{strength:.2g}" for strength in trial.strengths)
+        found.append(Bar(trial.describe(), None, more, text, colour, (more - error, more + error)))
+    compared, _, *rest = fit.describe()
+    columns = "At the right: difference ± standard error; ridge and smoothness of main effects, and of interactions."
+    return bars(
+        found,
+        title="What held-out training rows say of the candidates",
+        label="log-loss minus that of the chosen one (nats); lines are one standard error",
+        notes=[
+            ("class-edge", "chosen"),
+            ("feature-edge", "worse"),
+            ("unused-edge", "hardly to be told from it"),
+        ],
+        lines=[f"Chosen: {compared}.", *([] if fit.complete else rest[-1:]), columns],
     )
 
 

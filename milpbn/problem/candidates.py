@@ -18,6 +18,7 @@ from milpbn.problem.class_free import has_larger
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
 from milpbn.util.budget import Budget
+from milpbn.util.graphs import families_with_class
 from milpbn.util.plurals import counted
 
 ParentSet = tuple[int, ...]
@@ -104,6 +105,20 @@ class Candidates:
         of = np.repeat(np.arange(self.n_sets), sizes)
         return parent, self.variable[of], of
 
+    @cached_property
+    def uses(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Feature, variable and parent set (its index in eta) of every feature in a family with the class.
+
+        Three arrays. The family is that of the variable with the parent set, so that the feature is in the Markov
+        blanket of the class if the parent set is chosen. The feature may be the variable itself.
+        """
+        parent, child, of = self.arcs
+        c = self.n_variables - 1
+        with_class = np.zeros(self.n_sets, dtype=bool)
+        with_class[of[parent == c]] = True
+        there = with_class[of] | (child == c)
+        return np.where(parent == c, child, parent)[there], child[there], of[there]
+
     def certain_parents(self, allowed: NDArray[np.bool_]) -> list[ParentSet]:
         """Return the parents that each variable has whichever of its allowed candidates, shape (P,), it gets."""
         parent, child, of = self.arcs
@@ -111,6 +126,21 @@ class Candidates:
         np.add.at(having, (parent[allowed[of]], child[allowed[of]]), 1)
         left = np.bincount(self.variable[allowed], minlength=self.n_variables)
         return [tuple(np.flatnonzero(column).tolist()) for column in ((having == left) & (left > 0)).T]
+
+    def without_more_features(self, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
+        """Return allowed parent sets, shape (P,), without those that put too many features into the Markov blanket.
+
+        As many as `most` may be there already, whichever allowed candidates the variables get: then sets that put
+        others there are left out. If there are more, nothing is changed.
+        """
+        feature, _, of = self.uses
+        while True:
+            certain = families_with_class(self.certain_parents(allowed))
+            more = of[~np.isin(feature, [*certain])]
+            if len(certain) - 1 != most or not allowed[more].any():
+                return allowed
+            allowed = allowed.copy()
+            allowed[more] = False
 
     def choice(self, structure: Structure) -> NDArray[np.int64] | None:
         """Return the index in eta of each variable's parent set, shape (V,); None if one of them is not a candidate."""

@@ -14,13 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.problem.family_tables import Tables
-from milpbn.problem.products import NEGLIGIBLE, Softening, apart, number_cells_of
+from milpbn.problem.products import NEGLIGIBLE, Softening, apart, number_cells, number_cells_of
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
 #: Smaller sums of odds are replaced by it before the logarithm. They occur only where a column's table differs by 690
 #: nats between two classes, far from any structure that a search accepts.
 LEAST_SUM = 1e-300
+#: Samples that `_within_reach` takes at a time, so that their logits stay in the cache.
+BLOCK = 512
+#: No column, and no factor.
+NOTHING, NO_FACTORS = np.empty(0, dtype=np.int64), np.empty(0)
 
 
 @kernel
@@ -47,19 +51,22 @@ def score_changes(
     columns: NDArray[np.int64],
     smallest: bool,
     parallel: bool,
+    added: NDArray[np.int64] = NOTHING,
+    factors: NDArray[np.float64] = NO_FACTORS,
 ) -> NDArray[np.float64]:
     """Return the samples' part of the score, in nats, with each of n columns added to the logits, one at a time.
 
     Samples whose margin stays above gamma whichever column is added are counted once for all columns. `spreads`, shape
     (K,), are those of `table_spreads`. `logits`, shape (M, Q), are the joint log-probabilities from the parent sets of
-    all other variables. Under the hard margin (`smallest`) the smallest margin of all samples is the score. `parallel`
-    says whether to use threads.
+    all other variables, once ``factors[x]`` times the columns ``added[x]`` are added to them, which this function does.
+    Among the n columns, -1 stands for one of 0s. Under the hard margin (`smallest`) the smallest margin of all samples
+    is the score. `parallel` says whether to use threads.
     """
     reach = np.inf
     if not smallest:
         beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
-        reach = beyond + float(spreads[columns].max(initial=0.0))
-    near, decided = _within_reach(tables, logits, reach)
+        reach = beyond + float(spreads[columns[columns >= 0]].max(initial=0.0))
+    near, decided = _within_reach(tables, logits, added, factors, reach)
     least = _to_odds(near.gaps, tables.two_tables) if softening.smooth else np.empty(0)
     out = np.empty(len(columns))
 
@@ -85,35 +92,50 @@ class Near(NamedTuple):
     weights: NDArray[np.float64]
 
 
-@kernel
-def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
-    """Return the samples with a margin below `reach`, and the weight of the others."""
-    M, Q = logits.shape
+@kernel(fastmath={"nnan", "nsz"})
+def _within_reach(tables, logits, added, factors, reach):  # type: ignore[no-untyped-def]
+    """Return the samples with a margin below `reach` once some columns are added, and the weight of the others."""
+    # Unsigned indices into flat arrays need no check for negatives, so the loops are vectorised.
+    M, Q = logits.shape[0], np.uint64(logits.shape[1])
+    given, values = logits.reshape(logits.size), tables.values.reshape(tables.values.size)
     sample = np.empty(M, dtype=np.int64)
+    gaps, weights = np.empty(logits.size), np.empty(M)
+    some, own = np.empty(BLOCK * logits.shape[1]), np.empty(BLOCK)
+    cells = np.empty(BLOCK, dtype=np.uint32)
     n = 0
     decided = 0.0
-    for m in range(M):
-        y = tables.true[m]
-        own = logits[m, y]
-        low = np.inf
-        for c in range(Q):
-            if c != y:
-                low = min(low, own - logits[m, c])
-        if low < reach:
-            sample[n] = m
-            n += 1
-        else:
-            decided += tables.weights[m]
-    sample = sample[:n]
-    gaps = np.empty((n, Q))
-    weights = np.empty(n)
-    for x in range(n):
-        m = sample[x]
-        weights[x] = tables.weights[m]
-        for c in range(Q):
-            gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
-        gaps[x, tables.true[m]] = np.inf
-    return Near(sample, gaps, weights), decided
+    for first in range(0, M, BLOCK):
+        size = min(BLOCK, M - first)
+        begin = np.uint64(first) * Q
+        for z in range(np.uint64(size) * Q):
+            some[z] = given[begin + z]
+        for x in range(size):
+            own[x] = some[np.uint64(x) * Q + np.uint64(tables.true[first + x])]
+        for y in range(len(added)):
+            k, f = added[y], factors[y]
+            d, start = tables.domain[k], np.uint64(tables.start[k])
+            number_cells(tables.codes, tables.rows, tables.strides, d, first, size, cells)
+            far = np.uint64(apart(tables.two_tables, tables.sizes[d])) * Q
+            for x in range(size):
+                row, base = (start + np.uint64(cells[x])) * Q, np.uint64(x) * Q
+                own[x] += f * values[row + far + np.uint64(tables.true[first + x])]
+                for c in range(Q):
+                    some[base + c] += f * values[row + c]
+        for x in range(size):
+            base = np.uint64(x) * Q
+            some[base + np.uint64(tables.true[first + x])] = -np.inf
+            highest = -np.inf
+            for c in range(Q):
+                highest = max(highest, some[base + c])
+            if own[x] - highest < reach:
+                sample[n], weights[n] = first + x, tables.weights[first + x]
+                to = np.uint64(n) * Q
+                for c in range(Q):
+                    gaps[to + c] = own[x] - some[base + c]
+                n += 1
+            else:
+                decided += tables.weights[first + x]
+    return Near(sample[:n], gaps.reshape(logits.shape)[:n], weights[:n]), decided
 
 
 @kernel
@@ -136,8 +158,11 @@ def _to_odds(gaps, apart):  # type: ignore[no-untyped-def]
 def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
     """Return the tables of column k, that of the true class second, and the cells of some samples.
 
-    The cells are unsigned to save the check for negatives.
+    The cells are unsigned to save the check for negatives. Column -1 has a table of 0s.
     """
+    if k < 0:
+        nothing = np.zeros((1, tables.values.shape[1]))
+        return nothing, nothing, np.zeros(len(sample), dtype=np.uint32)
     d, start = tables.domain[k], tables.start[k]
     cells = np.empty(len(sample), dtype=np.uint32)
     number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)

@@ -76,6 +76,11 @@ def adapted(
             f"The data {data.name!r} have no class, so that parent sets with and without it are the same; leave out "
             "--parent-sets paper (parent_sets) and --no-class-parents (class_parents)."
         )
+    if constraints.max_features is not None:
+        raise InputError(
+            f"--max-features (max_features) counts the features on which predictions of the class depend, and the data "
+            f"{data.name!r} have no class; leave it out, or name the class with --target (target)."
+        )
     limits = dict(constraints.max_children)
     every = limits.pop("*", None)
     if every is not None:

@@ -11,7 +11,7 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates, admitted_sets
 from milpbn.problem.constraints import Atom, Constraints, Rules, atoms, combine
-from milpbn.problem.rows import children_block, order_block, set_block, stack
+from milpbn.problem.rows import children_block, features_block, order_block, set_block, stack
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import sets_up_to
 from milpbn.util.graphs import with_ancestors
@@ -122,20 +122,22 @@ def feasible_structure(candidates: Candidates, rules: Rules) -> Structure | None
 
 
 def _feasible_by_milp(candidates: Candidates, rules: Rules) -> Structure | None:
-    """Decide by rows (4)-(6) and (16) of Peharz & Pernkopf (2012), with Delta = V, and one row per child limit."""
+    """Decide by rows (4)-(6) and (16) of Peharz & Pernkopf (2012), with Delta = V, and rows of the limits."""
     P, V = candidates.n_sets, candidates.n_variables
-    rows = stack(
-        [
-            set_block(candidates),
-            order_block(candidates, P, arcs_only=True),
-            children_block(candidates, rules.max_children),
-        ],
-        P + V,
-    )
+    blocks = [
+        set_block(candidates),
+        order_block(candidates, P, arcs_only=True),
+        children_block(candidates, rules.max_children),
+    ]
+    width = P + V
+    if rules.max_features is not None:
+        blocks.append(features_block(candidates, rules.max_features, width))
+        width += V - 1
+    rows = stack(blocks, width)
     result = milp(
-        np.zeros(P + V),
-        integrality=np.concatenate([np.ones(P), np.zeros(V)]),
-        bounds=Bounds(np.zeros(P + V), np.concatenate([np.ones(P), np.full(V, float(V))])),
+        np.zeros(width),
+        integrality=np.concatenate([np.ones(P), np.zeros(width - P)]),
+        bounds=Bounds(np.zeros(width), np.concatenate([np.ones(P), np.full(width - P, float(V))])),
         constraints=LinearConstraint(rows.matrix, rows.lower, rows.upper),
     )
     if result.x is None:

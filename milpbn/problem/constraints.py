@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from milpbn.errors import InputError
-from milpbn.util.graphs import separated, with_ancestors
+from milpbn.util.graphs import families_with_class, separated, with_ancestors
 from milpbn.util.jsonable import finite_number
+from milpbn.util.plurals import counted
 
 Arc = tuple[str, str]
 
@@ -22,6 +23,7 @@ JSON_FORMS = {
     "forbidden": '[["A", "B"], ...]',
     "tiers": '[["A", "B"], ["C"], ...]',
     "max_children": '{"A": 2, "*": 3, ...}',
+    "max_features": "3",
     "fixed": '{"A": ["B", "C"], ...}',
     "allowed": '{"A": ["B", "C"], ...}',
     "arc_weights": '[["A", "B", 1.5], ...]',
@@ -47,6 +49,9 @@ class Constraints:
     max_children : mapping of name to int
         The most children that a variable may have. The key ``"*"`` applies to every feature without a key of its
         own. It does not apply to the class, because the children of the class make the classifier.
+    max_features : int or None
+        The most features on which predictions depend: those in the Markov blanket of the class
+        (`Structure.markov_blanket`), which are its parents, its children and their other parents. None for no limit.
     fixed : mapping of name to tuple of str
         The exact parent sets of some variables: a given part of the structure.
     allowed : mapping of name to tuple of str
@@ -69,6 +74,7 @@ class Constraints:
     forbidden: tuple[Arc, ...] = ()
     tiers: tuple[tuple[str, ...], ...] = ()
     max_children: Mapping[str, int] = field(default_factory=dict)
+    max_features: int | None = None
     fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arc_weights: Mapping[Arc, float] = field(default_factory=dict)
@@ -92,6 +98,9 @@ class Constraints:
             key = "max_children"
             for limit in self.max_children.values():
                 operator.index(limit)
+            key = "max_features"
+            if self.max_features is not None:
+                object.__setattr__(self, key, operator.index(self.max_features))
             key = "arc_weights"
             for weight in self.arc_weights.values():
                 if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
@@ -103,7 +112,7 @@ class Constraints:
             ) from None
 
     def __bool__(self) -> bool:
-        return any(getattr(self, key) for key in JSON_FORMS)
+        return self.max_features is not None or any(getattr(self, key) for key in JSON_FORMS)
 
     @property
     def path_options(self) -> str:
@@ -116,12 +125,14 @@ class Constraints:
         return ", ".join(option for option, values in given.items() if values)
 
     def to_dict(self) -> dict[str, object]:
-        """Return the constraints as JSON-safe values, the form that `from_dict` reads."""
+        """Return the constraints as JSON-safe values, the form that `from_dict` reads; `max_features` only if set."""
+        features = {} if self.max_features is None else {"max_features": self.max_features}
         return {
             "required": [list(a) for a in self.required],
             "forbidden": [list(a) for a in self.forbidden],
             "tiers": [list(t) for t in self.tiers],
             "max_children": dict(self.max_children),
+            **features,
             "fixed": {k: list(v) for k, v in self.fixed.items()},
             "allowed": {k: list(v) for k, v in self.allowed.items()},
             "arc_weights": [[a, b, w] for (a, b), w in self.arc_weights.items()],
@@ -194,6 +205,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "forbidden": _arcs,
     "tiers": lambda value: tuple(map(_texts, value)),
     "max_children": lambda value: {_text(name): _count(limit) for name, limit in value.items()},
+    "max_features": _count,
     "fixed": _sets,
     "allowed": _sets,
     "arc_weights": lambda value: {(_text(a), _text(b)): _number(weight) for a, b, weight in value},
@@ -208,14 +220,17 @@ class Rules:
     """Constraints by variable index, as the candidate sets and the model read them; arcs are pairs (parent, child).
 
     `forbidden` includes the arcs that tiers and allowed parents rule out. `fixed` has exact parent sets, `max_children`
-    the most children of a variable, and `arc_weights` nats. `ancestors` and `no_ancestors` are pairs (ancestor,
-    descendant), and `independences` triples of two variables and those that d-separate them.
+    the most children of a variable, and `arc_weights` nats. `max_features` is the most features in the Markov blanket
+    of the class, None for no limit; as the children of the class are among them, `max_children` has it for the class,
+    too. `ancestors` and `no_ancestors` are pairs (ancestor, descendant), and `independences` triples of two variables
+    and those that d-separate them.
     """
 
     required: frozenset[tuple[int, int]] = frozenset()
     forbidden: frozenset[tuple[int, int]] = frozenset()
     fixed: Mapping[int, frozenset[int]] = field(default_factory=dict)
     max_children: Mapping[int, int] = field(default_factory=dict)
+    max_features: int | None = None
     arc_weights: Mapping[tuple[int, int], float] = field(default_factory=dict)
     ancestors: frozenset[tuple[int, int]] = frozenset()
     no_ancestors: frozenset[tuple[int, int]] = frozenset()
@@ -228,7 +243,7 @@ class Rules:
 
     def broken_by(self, certain: Sequence[Collection[int]]) -> bool:
         """Whether these arcs break a rule on several parent sets already, whatever other arcs are added."""
-        return self.over_limit(certain) is not None or not self._keeps_apart(certain)
+        return not self.within_limits(certain) or not self._keeps_apart(certain)
 
     def keeps_paths(self, parents: Sequence[Collection[int]]) -> bool:
         """Whether an acyclic structure, given by all parent sets, obeys the rules on paths."""
@@ -249,6 +264,14 @@ class Rules:
         if any((j, child) in self.forbidden for j in members):
             return False
         return all(j in members for j, i in self.required if i == child)
+
+    def within_limits(self, parents: Sequence[Collection[int]]) -> bool:
+        """Whether all parent sets, or a part of the arcs, exceed neither a child limit nor the number of features."""
+        return self.over_limit(parents) is None and not self.too_many_features(parents)
+
+    def too_many_features(self, parents: Sequence[Collection[int]]) -> bool:
+        """Whether the Markov blanket of the class, the last variable, has more than `max_features` features."""
+        return self.max_features is not None and len(families_with_class(parents)) - 1 > self.max_features
 
     def over_limit(self, parents: Sequence[Collection[int]]) -> int | None:
         """Return the first variable with more children than `max_children` allows, given all parent sets, or None."""
@@ -335,6 +358,12 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
             raise InputError(f"max_children of {names[i]!r} must be at least 0, got {limit}.")
         most = min(limit, len(names))  # no variable has more; the user's number may be huge
         result.append(Atom(f"at most {limit} children of {names[i]}", Rules(max_children={i: most})))
+    if (count := constraints.max_features) is not None:
+        if count < 0:
+            raise InputError(f"max_features must be at least 0, got {count}.")
+        most = min(count, len(names) - 1)
+        text = f"at most {counted(count, 'feature')}"
+        result.append(Atom(text, Rules(max_children={len(names) - 1: most}, max_features=most)))
     for (a, b), weight in constraints.arc_weights.items():
         pair = arc((a, b), "An arc weight")
         if not abs(weight) <= LARGEST_WEIGHT:
@@ -354,10 +383,13 @@ def combine(parts: Iterable[Atom]) -> Rules:
     arc_weights: dict[tuple[int, int], float] = {}
     for part in parts:
         fixed |= part.rules.fixed
-        max_children |= part.rules.max_children
+        for i, limit in part.rules.max_children.items():
+            max_children[i] = min(limit, max_children.get(i, limit))
         arc_weights |= part.rules.arc_weights
     joined: Any = {
         key: frozenset[Any]().union(*(getattr(part.rules, key) for part in parts))
         for key in ("required", "forbidden", "ancestors", "no_ancestors", "independences")
     }
-    return Rules(fixed=fixed, max_children=max_children, arc_weights=arc_weights, **joined)
+    features = [part.rules.max_features for part in parts if part.rules.max_features is not None]
+    most = min(features, default=None)
+    return Rules(fixed=fixed, max_children=max_children, max_features=most, arc_weights=arc_weights, **joined)

@@ -41,6 +41,9 @@ def objection(
             return f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, " + (
                 f"and the search was among {only}" if only else f"where {_listed(needed)} scores no less"
             )
+    most, used = constraints.max_features, len(structure.markov_blanket)
+    if most is not None and used > most:
+        return f"it has {used} features in the Markov blanket of the class, more than the {most} allowed"
     return _child_limits(parents, constraints, target) or _paths(structure, constraints)
 
 

@@ -170,7 +170,7 @@ class Problem:
             return False
         if self.curve is not None and self.curve.correction(self.curve.parameters[choice].sum()) == math.inf:
             return False
-        return self.rules.over_limit(structure.parents) is None and self.rules.keeps_paths(structure.parents)
+        return self.rules.within_limits(structure.parents) and self.rules.keeps_paths(structure.parents)
 
 
 def local_terms(

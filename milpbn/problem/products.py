@@ -84,7 +84,8 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
     Q = np.uint64(logits.shape[1])
     values = tables.values.reshape(tables.values.size)
     out = logits.reshape(logits.size)
-    # Four columns at a time, because rows are short; a missing one has the factor 0.
+    # Four columns at a time, because rows are short; the last one to three are added one by one.
+    fours = len(columns) - len(columns) % 4
     cells = np.empty((4, BLOCK), dtype=np.uint32)
     own = np.empty(BLOCK)
     for first in range(begin, end, BLOCK):
@@ -92,20 +93,25 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
         for x in range(n):
             own[x] = out[np.uint64(first + x) * Q + np.uint64(tables.true[first + x])]
         for y in range(0, len(columns), 4):
-            for z in range(4):
-                d = tables.domain[columns[min(y + z, len(columns) - 1)]]
-                number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells[z])
-                if tables.two_tables and y + z < len(columns):
-                    far = np.uint64(tables.start[columns[y + z]] + tables.sizes[d]) * Q
+            for z in range(min(4, len(columns) - y)):
+                k, f = columns[y + z], factors[y + z]
+                number_cells(tables.codes, tables.rows, tables.strides, tables.domain[k], first, n, cells[z])
+                if tables.two_tables:
+                    far = np.uint64(tables.start[k] + tables.sizes[tables.domain[k]]) * Q
                     for x in range(n):
                         place = far + np.uint64(cells[z, x]) * Q + np.uint64(tables.true[first + x])
-                        own[x] += factors[y + z] * values[place]
-            last = len(columns) - 1
-            f0, f1 = factors[y], factors[y + 1] if y + 1 <= last else 0.0
-            f2, f3 = factors[y + 2] if y + 2 <= last else 0.0, factors[y + 3] if y + 3 <= last else 0.0
-            t0, t1 = np.uint64(tables.start[columns[y]]), np.uint64(tables.start[columns[min(y + 1, last)]])
-            t2 = np.uint64(tables.start[columns[min(y + 2, last)]])
-            t3 = np.uint64(tables.start[columns[min(y + 3, last)]])
+                        own[x] += f * values[place]
+                if y == fours:
+                    start = np.uint64(tables.start[k])
+                    for x in range(n):
+                        row, base = (start + np.uint64(cells[z, x])) * Q, np.uint64(first + x) * Q
+                        for c in range(Q):
+                            out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
+            if y == fours:
+                break
+            f0, f1, f2, f3 = factors[y], factors[y + 1], factors[y + 2], factors[y + 3]
+            t0, t1 = np.uint64(tables.start[columns[y]]), np.uint64(tables.start[columns[y + 1]])
+            t2, t3 = np.uint64(tables.start[columns[y + 2]]), np.uint64(tables.start[columns[y + 3]])
             for x in range(n):
                 r0, r1 = (t0 + np.uint64(cells[0, x])) * Q, (t1 + np.uint64(cells[1, x])) * Q
                 r2, r3 = (t2 + np.uint64(cells[2, x])) * Q, (t3 + np.uint64(cells[3, x])) * Q

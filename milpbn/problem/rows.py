@@ -113,6 +113,26 @@ def children_block(candidates: Candidates, max_children: Mapping[int, int]) -> R
     )
 
 
+def features_block(candidates: Candidates, most: int, first: int) -> RowBlock:
+    """At most so many features in the Markov blanket of the class, by the columns u_j from `first` on, one per feature.
+
+    The rows ``f_<j>_<i>`` say that u_j is at least the share of the parent sets of i that put j into the blanket
+    (`Candidates.uses`), ``f`` that all u_j add up to at most `most`. If eta is integral, u need not be.
+    """
+    feature, variable, index = candidates.uses
+    V = candidates.n_variables
+    pairs, row = np.unique(feature * V + variable, return_inverse=True)
+    n = len(pairs)
+    return RowBlock.from_coordinates(
+        np.concatenate([row.ravel(), np.arange(n), np.full(V - 1, n)]),
+        np.concatenate([index, first + pairs // V, first + np.arange(V - 1)]),
+        np.concatenate([-np.ones(len(index)), np.ones(n + V - 1)]),
+        np.concatenate([np.zeros(n), [-np.inf]]),
+        np.concatenate([np.full(n, np.inf), [float(most)]]),
+        [*(f"f_{j}_{i}" for j, i in zip(*np.divmod(pairs, V), strict=True)), "f"],
+    )
+
+
 def cluster_parent_sets(candidates: Candidates, cluster: frozenset[int]) -> NDArray[np.int64]:
     """Return the indices in eta that row (7) of a cluster sums: its members' parent sets without a member of it."""
     return np.array(

@@ -44,7 +44,7 @@ def checklist(
     rule = None if classifier is None else classifier.decision
     chosen = {**read, **({} if selection is None else selection.options)}
     cut = {v.raw_column for v in variables if v.cuts is not None}
-    rules = {key: value for key, value in result.constraints.to_dict().items() if value}
+    rules = {k: v for k, v in result.constraints.to_dict().items() if v or v == 0}
     counts = (
         []
         if train is None

@@ -22,6 +22,7 @@ _CONSTRAINTS = {
     "forbidden": "--forbid",
     "tiers": "--tiers",
     "max_children": "--max-children",
+    "max_features": "--max-features",
     "fixed": "--fix",
     "allowed": "--allow",
     "arc_weights": "--arc-weight",
@@ -87,6 +88,8 @@ def _constraint_words(constraints: Constraints) -> list[str]:
         values: Any = getattr(constraints, key)
         if key == "tiers":
             texts = [";".join(map(comma_separated, values))] if values else []
+        elif key == "max_features":
+            texts = [] if values is None else [str(values)]
         elif key == "max_children":
             texts = [f"{n}" if name == "*" else f"{quoted(name)}={n}" for name, n in values.items()]
         elif key == "arc_weights":
@@ -125,10 +128,10 @@ def _search_words(result: Result) -> list[str]:
         if result.alternatives.within is not None:
             words += ["--within", repr(result.alternatives.within)]
     fit = result.parameters
-    if fit is not None and (wishes := fit.wishes):
-        words += ["--monotone", ",".join(f"{quoted(wish.column)}={quoted(wish.word)}" for wish in wishes)]
-        if len(wishes[0].classes) == 2:
-            words += ["--positive", wishes[0].classes[-1]]
+    if fit is not None and (monotone := fit.constraints):
+        words += ["--monotone", ",".join(f"{quoted(one.column)}={quoted(one.word)}" for one in monotone)]
+        if len(monotone[0].classes) == 2:
+            words += ["--positive", monotone[0].classes[-1]]
     if fit is not None and fit.method == ADDITIVE:
         words += ["--recipe", "accurate"]
     elif fit is not None and fit.method != "ml":

@@ -14,10 +14,11 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, folded, note, words
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.classifier import Classifier, TableClassifier
+from milpbn.network.classifier import TableClassifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.parameters.record import recorded_checks
 from milpbn.plotting import (
+    draw_choice,
     draw_importances,
     draw_margins,
     draw_prediction,
@@ -112,12 +113,15 @@ def report(
             "".join(map(note, meaning_of_gap(result))),
         ),
         "network": ("The network", _network(result, losses)),
+        "choice": ("The choice of cuts and penalties", _choice(result)),
         "explanations": ("What the network has learnt", _explanations(classifier, train, test, rows)),
         "accuracy": ("Accuracy", accuracies(result, classifier, train, test, figures)),
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
         "checklist": ("Checklist for a publication", checklist_table(items)),
     }
+    if not sections["choice"][1]:
+        del sections["choice"]
     if not has_class:
         del sections["explanations"], sections["accuracy"]
     kind = "classifier" if has_class else "of all variables"
@@ -150,7 +154,7 @@ def _problem(result: Result) -> str:
         ("smoothing", f"{score.smoothing:g}"),
         *([("structures", f"only {result.among}")] if result.among else []),
     ]
-    if constraints := {key: value for key, value in result.constraints.to_dict().items() if value}:
+    if constraints := {k: v for k, v in result.constraints.to_dict().items() if v or v == 0}:
         rows.append(("constraints", json.dumps(constraints, ensure_ascii=False)))
     notes = "".join(f"<li>{words(note)}</li>" for note in result.notes)
     return (
@@ -203,6 +207,14 @@ def _network(result: Result, losses: Losses | None) -> str:
     if result.proved is not None:
         what += " Arcs that are not proved to be in every optimum are dashed."
     return figure(scene, what) + folded("Parents of every variable, as text", facts(rows))
+
+
+def _choice(result: Result) -> str:
+    fit = None if result.parameters is None else result.parameters.additive
+    if fit is None:
+        return ""
+    said = "Another candidate is chosen if it is better on held-out rows by more than a quarter of a standard error."
+    return note(said) + figure(draw_choice(fit)) + folded("In words", "".join(map(note, fit.describe())))
 
 
 def _explanations(
@@ -262,13 +274,13 @@ def _explanations(
 def _predictions(classifier: TableClassifier, data: Dataset, rows: Sequence[tuple[str, int]]) -> list[str]:
     """Return pictures of predictions, each below the name of its row; none of those with infinite terms."""
     drawn = []
-    for (name, row), explanation in zip(
-        rows, classifier.explain_local(data.take([row for _, row in rows])), strict=True
-    ):
+    own = data.take([row for _, row in rows])
+    explained = classifier.explain_local(own)
+    intervals, found = classifier.intervals_in_words(own, [each.label for each in explained])
+    for (name, row), explanation, interval in zip(rows, explained, intervals, strict=True):
         if all(np.isfinite(each.log_odds) for each in explanation.contributions):
-            said, head = "", f"<h4>{words(name)}</h4>" if name else ""
-            if isinstance(classifier, Classifier) and classifier.no_intervals is None:
-                said = classifier.interval_in_words(data.take([row]), explanation.label)
+            head = f"<h4>{words(name)}</h4>" if name else ""
+            said = interval if found is not None else ""
             drawn.append(head + figure(draw_prediction(replace(explanation, sample=row), width=CHART), said))
     return drawn
 

@@ -31,7 +31,7 @@ from milpbn.network.additive.tables import interactions_of
 from milpbn.network.classifier import rows_by_state
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
-from milpbn.network.monotone.wishes import Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint
 from milpbn.network.parameters.monotone_fit import checked, made_monotone
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
@@ -60,10 +60,10 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 #: Seconds of an exact search in a fold, at most.
 FOLD_SECONDS = 6.0
-#: Candidate parent sets, and these times rows, with which the search bounds structures of more parents, at most.
-MOST_SETS, MOST_WORK = 100_000, 1e8
-#: Seconds of the search if the user has stopped the choice.
-INTERRUPTED_SECONDS = 0.5
+#: Candidate parent sets, these times rows, and that per second of the limit, with which structures are bounded.
+MOST_SETS, MOST_WORK, WORK_PER_SECOND = 100_000, 1e8, 2e5
+#: Seconds of the search if the user has stopped the choice; at least, and again as long as it finds no structure.
+INTERRUPTED_SECONDS, SEARCH_SECONDS = 0.5, (0.5, 2.0, 8.0, 32.0)
 
 
 def score_of_recipe(score: Score, given: Collection[str]) -> Score:
@@ -110,12 +110,12 @@ def maximise_accurate(
     return _Recipe(question, options, cuts, wider, started).result()
 
 
-def widest(score: Score, n_features: int, n_rows: int) -> int:
+def widest(score: Score, n_features: int, n_rows: int, seconds: float) -> int:
     """Return the most parents with which a search has few enough candidate sets; at least the score's own."""
-    most = score.max_parents
+    most, work = score.max_parents, min(MOST_WORK, WORK_PER_SECOND * seconds)
     while most < n_features:
         sets = count_candidates(n_features, replace(score, max_parents=most + 1))
-        if sets > MOST_SETS or sets * n_rows > MOST_WORK:
+        if sets > MOST_SETS or sets * n_rows > work:
             break
         most += 1
     return most
@@ -147,7 +147,7 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
-        most = widest(question.score, features, rows) if wider else question.score.max_parents
+        most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.interrupted = False
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
@@ -157,20 +157,25 @@ class _Recipe:
         shows = wants_progress(self.options.verbose)
         with stages.shown(self.budget.began, wanted=shows):
             self.options.decision(self.source)  # refuses costs of other classes
-            self.options.wishes(self.source)
+            self.options.monotone_constraints(self.source)
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
             asked, preferred = self.question, self._preferred(chosen, fine)
-            try:
-                found, failures = self._search(coarse, preferred and preferred[1])
-            except NoIncumbentError:
-                if self.question.score == asked.score:
-                    raise
-                # There is no time for the coefficients of so many parent sets.
-                self.question, preferred = asked, None
-                found, failures = self._search(coarse, None)
+            for seconds in SEARCH_SECONDS:
+                try:
+                    found, failures = self._search(coarse, preferred and preferred[1], seconds)
+                    break
+                except NoIncumbentError:
+                    # There is no time for the coefficients of so many parent sets.
+                    if self.question.score != asked.score:
+                        assert isinstance(chosen, Chosen)
+                        chosen = replace(chosen, setup=replace(chosen.setup, structure="forest"))
+                        self.question = asked
+                        preferred = self._preferred(chosen, fine)
+                    elif seconds == SEARCH_SECONDS[-1]:
+                        raise
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")
@@ -190,8 +195,6 @@ class _Recipe:
                     random_state=self.options.random_state,
                     report=stages.tell,
                 )
-            except OutOfTime:
-                chosen = "The time did not suffice for the folds that choose the tables"
             except MemoryError:
                 chosen = "The memory did not suffice for the folds that choose the tables"
             self.interrupted = part.stop() is Limit.USER
@@ -241,12 +244,12 @@ class _Recipe:
         except MilpbnError:
             return None
 
-    def _search(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
-        """Return the result of the search on the coarse cuts, and sentences about files that were not written."""
+    def _search(self, coarse: Dataset, preferred: Structure | None, least: float) -> tuple[Result, list[str]]:
+        """Return the result of a search of at least so many seconds, and sentences about unwritten files."""
         began = self.budget.began
-        limit = time.monotonic() - began + SEARCH_SHARE * max(0.0, self.budget.left())
+        limit = time.monotonic() - began + max(least, SEARCH_SHARE * self.budget.left())
         if self.interrupted:
-            began, limit = time.monotonic(), INTERRUPTED_SECONDS
+            began, limit = time.monotonic(), max(least, INTERRUPTED_SECONDS)
         start = self.options.start or preferred
         options = replace(self.options, time_limit=limit, start=start, monotone=None)
         try:
@@ -291,14 +294,14 @@ class _Recipe:
         structure = result.structure
         assert structure is not None
         made: tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str
-        wishes = self.options.wishes(fine)
+        monotone = self.options.monotone_constraints(fine)
         if isinstance(chosen, str):  # why the network keeps the parameters of its score
             made = chosen
         elif clause := self._objection(structure):
             made = f"With an arc from the class to every feature the structure breaks a constraint: {clause}"
         else:
             blocks = interactions_of(structure) if preferred is None else preferred[0]
-            made = self._fitted(chosen, fine, blocks, structure, wishes)
+            made = self._fitted(chosen, fine, blocks, structure, monotone)
         if isinstance(made, str):
             result = found  # without tables, folds have no reason to prefer another
             record = ParameterFit(method=ADDITIVE, note=f"{made}; the generative parameters are kept.")
@@ -313,9 +316,9 @@ class _Recipe:
             classifier = replace(
                 classifier, variables=fine.variables, structure=made[0], cpts=made[1], provenance=provenance
             )
-            record = checked(classifier, wishes, replace(record, monotone=made[2])) if wishes else record
-        elif wishes:
-            classifier, record = made_monotone(classifier, wishes, record)
+            record = checked(classifier, monotone, replace(record, monotone=made[2])) if monotone else record
+        elif monotone:
+            classifier, record = made_monotone(classifier, monotone, record)
         seconds = time.monotonic() - began
         record = replace(record, seconds=before + seconds)
         provenance = {**classifier.provenance, "parameters": record.to_dict()}
@@ -335,10 +338,15 @@ class _Recipe:
         arcs = ((network.names[j], network.names[i]) for j, i in network.arcs)
         note = ""
         if result.structure != found.structure:
+            compared = chosen.record.choice.log_loss is not None
             note = (
-                "held-out rows prefer this structure to the one of the highest score that the search found, "
-                f"{found.objective:.6f}"
+                "held-out rows prefer this structure to"
+                if compared
+                else "this is the first candidate's structure, not"
             )
+            note += f" the one of the highest score that the search found, {found.objective:.6f}"
+        if chosen.setup.structure != chosen.record.choice.structure:
+            note = "the tables are over a forest: there was no time to bound networks as wide as chosen"
         return ParameterFit(
             method=ADDITIVE,
             fitted=True,
@@ -354,14 +362,14 @@ class _Recipe:
         fine: Dataset,
         blocks: Sequence[Block],
         structure: Structure,
-        wishes: Sequence[Monotone],
+        monotone: Sequence[MonotoneConstraint],
     ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
-        """Return the network with its tables and what the wishes cost, or why there are none, as a clause."""
+        """Return the network with its tables and what monotone features cost, or why there are none, as a clause."""
         with library_threads(1):
             try:
-                return fitted(chosen, fine, blocks, structure, self.budget, wishes)
+                return fitted(chosen, fine, blocks, structure, self.budget, monotone)
             except OutOfTime:
-                return "The time did not suffice for the fit of the tables"
+                return "The fit of the tables was stopped"
             except MemoryError:
                 return "The memory did not suffice for the fit of the tables"
 

@@ -106,7 +106,7 @@ def maximise(question: Question, options: Options, *, started: float | None = No
     ):
         dataset = budget.before(lambda: training_data(question.data), "the data were read")
         require_states(dataset)
-        options.wishes(dataset)  # refuses what no classifier of these data can have
+        options.monotone_constraints(dataset)  # refuses what no classifier of these data can have
         if options.method != "ml":
             require_class(dataset, f"The fit of the parameters by {options.method} (--parameters)")
         options.decision(dataset)  # refuses costs of other classes

@@ -65,7 +65,10 @@ def export_local_scores(
     asked = adapted(dataset, spec, checked_constraints(constraints))
     problem = build_problem(dataset, *asked, for_milp=False, dominated=dominated)
     if problem.rules.max_children:
-        raise InputError("A .jkl file cannot hold limits on the number of children; drop --max-children.")
+        asked_of = "features" if problem.rules.max_features is not None else "children"
+        raise InputError(
+            f"A .jkl file cannot hold limits on the number of {asked_of}; drop --max-{asked_of}."
+        )
     if constraints is not None and (options := constraints.path_options):
         raise InputError(
             f"A .jkl file cannot hold constraints on paths; drop {options}, or write the model as .lp."

@@ -20,7 +20,7 @@ from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.evaluation import rarest
-from milpbn.network.monotone.wishes import Monotone, read_wishes, wishes_any
+from milpbn.network.monotone.constraints import MonotoneConstraint, any_monotone, read_monotone
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
@@ -85,8 +85,8 @@ class Options(DeclaredOptions):
     monotone : mapping or None
         Features in which the log-odds of the class never fall (``"+"`` or 1) or never rise (``"-"`` or -1), whatever
         the other features are, such as ``{"age": "+"}``; for text, the states in their order
-        (`milpbn.network.monotone.wishes.read_wishes`). Of two classes it is about the rarer one unless ``"positive"``
-        names it; more classes have to be numbers. `parameters` is then ``hybrid`` by default.
+        (`milpbn.network.monotone.constraints.read_monotone`). Of two classes it is about the rarer one unless
+        ``"positive"`` names it; more classes have to be numbers. `parameters` is then ``hybrid`` by default.
     costs : mapping, DataFrame or None
         What decisions cost, by true label and chosen label, or ``{"missed": 20, "false_alarm": 1}`` of two classes,
         where the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
@@ -154,13 +154,13 @@ class Options(DeclaredOptions):
         classes: Any = data.variables[-1].states
         return DecisionRule.of(cast(Any, self.costs), classes, classes[rarest(data)])
 
-    def wishes(self, data: Dataset | Table) -> tuple[Monotone, ...]:
+    def monotone_constraints(self, data: Dataset | Table) -> tuple[MonotoneConstraint, ...]:
         """Return which features shall be monotone; `InputError` if they cannot be."""
-        if not wishes_any(self.monotone):
+        if not any_monotone(self.monotone):
             return ()
         require_class(data, "A choice of monotone features (--monotone, monotone)")
         data = data if isinstance(data, Dataset) else data.dataset("train")
-        return read_wishes(self.monotone, data.variables, data.variables[-1].states[rarest(data)])
+        return read_monotone(self.monotone, data.variables, data.variables[-1].states[rarest(data)])
 
     def settings(self, deadline: float | None) -> Settings:
         """Return what an engine or a solver needs to know of the options, with its deadline by `time.monotonic`."""
@@ -193,10 +193,10 @@ class Options(DeclaredOptions):
 
     @property
     def method(self) -> str:
-        """How the found structure gets its parameters: `parameters`; by default ``ml``, or what a wish needs."""
+        """How the found structure gets its parameters: `parameters`; by default ``ml``, or what `monotone` needs."""
         if self.parameters is not None:
             return self.parameters
-        return "hybrid" if wishes_any(self.monotone) else "ml"
+        return "hybrid" if any_monotone(self.monotone) else "ml"
 
     @property
     def n_threads(self) -> int:

@@ -16,7 +16,7 @@ from milpbn.claims.reasons import Limit
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
-from milpbn.network.classifier import DESCRIBED, Classifier
+from milpbn.network.classifier import DESCRIBED, Classifier, rows_by_state
 from milpbn.problem.local import LocalDataset
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import ResultAndProof, RunFiles
@@ -191,9 +191,10 @@ def fit_classifier(dataset: Dataset, result: Result, options: Options | None = N
     if result.structure is None or isinstance(dataset, LocalDataset):
         return None
     notes = dropped_notes(dataset.notes)
+    about = {**vars(result.data), "rows_by_state": rows_by_state(dataset)}
     provenance = {
         "milpbn": __version__,
-        "data": {**vars(result.data), **({"notes": list(notes)} if notes else {})},
+        "data": {**about, **({"notes": list(notes)} if notes else {})},
         "score": result.score.to_dict(),
         DESCRIBED: result.described_score,
         "among": result.among or None,

@@ -182,14 +182,14 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
     method = job.options.method
     if result.structure is None or not isinstance(result.classifier, Classifier):
         return result
-    wishes = job.options.wishes(job.dataset)
-    if method == "ml" and not wishes:
+    monotone = job.options.monotone_constraints(job.dataset)
+    if method == "ml" and not monotone:
         return replace(result, parameters=ParameterFit())
     objection_of_arcs = objection_to_arcs(result.score, result.constraints)
     if interrupted:
         record, classifier = give_up(ParameterMethod.parse(method).name, Limit.USER), result.classifier
-        if wishes:
-            classifier, record = made_monotone(classifier, wishes, record, objection_of_arcs)
+        if monotone:
+            classifier, record = made_monotone(classifier, monotone, record, objection_of_arcs)
         return _recorded(replace(result, classifier=classifier), record, 0.0)
 
     begun = time.monotonic()
@@ -204,7 +204,7 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             random_state=job.options.random_state,
             budget=Budget(left, cancelled=job.options.interrupted),
             report=stages.tell,
-            monotone=wishes,
+            monotone=monotone,
         )
     result = replace(result, classifier=classifier)
     return _recorded(result, record, time.monotonic() - begun)

@@ -120,7 +120,7 @@ def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
             "--select-by cost (select_by) needs costs: --cost missed=20 false-alarm=1, or --costs FILE (costs)."
         )
     options.decision(asked.data)  # refuses costs of other classes
-    if options.wishes(asked.data) and grid.average > 1:
+    if options.monotone_constraints(asked.data) and grid.average > 1:
         raise InputError(
             "Monotone features (--monotone, monotone) are those of one network; leave out --average (average)."
         )

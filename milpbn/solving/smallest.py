@@ -66,8 +66,8 @@ def smallest_model(
     fit, classifier = ParameterFit(), fit_classifier(data, result, options)
     if options.method != "ml":
         fit = give_up(ParameterMethod.parse(options.method).name, limit)
-    if (wishes := options.wishes(data)) and classifier is not None:
-        classifier, fit = made_monotone(classifier, wishes, fit)
+    if (monotone := options.monotone_constraints(data)) and classifier is not None:
+        classifier, fit = made_monotone(classifier, monotone, fit)
     return saved(replace(result, parameters=fit, classifier=classifier), options)
 
 

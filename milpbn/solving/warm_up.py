@@ -127,6 +127,12 @@ def compile_all(
     return len(jobs)
 
 
+def of_default_search() -> list[Specialization]:
+    """Return the kernels that an installation compiles: those of sums of minima with two parents."""
+    needs = needed("sm", 2, rows=False)
+    return list(dict.fromkeys(job for stage in ("search", "root", "branching") for job in needs[stage]))
+
+
 def tiny_data() -> Dataset:
     """Return a small table of 60 rows, three features and three classes."""
     rng = np.random.default_rng(0)
@@ -141,7 +147,7 @@ SEARCH = [
     (duals._gradient_range, "tables weights flags numbers 0 0"),
     (duals.weigh, "tables softening square number weights"),
     (products._best_margins, "tables some flags numbers 0 0"),
-    (changes._within_reach, "tables square number"),
+    (changes._within_reach, "tables square some numbers number"),
     (products.total_score, "tables softening square False"),
     (changes.table_spreads, "tables"),
     (information._add_information, "codes some some numbers numbers number 0 square"),
@@ -217,7 +223,7 @@ PARENT_SETS = [
     (undominated, "some words"),
     (climbing.cost_of_order, "some words numbers some some"),
     (climbing.climb, "some words numbers some some number flags True random"),
-    (climbing.perturbed_climbs, "some words numbers some number some number 0 random"),
+    (climbing.perturbed_climbs, "some words numbers some number some number 0 number numbers random"),
     (climbing._greedy, "some some words numbers some"),
     (ascent.unplaceable, "some some words"),
     (ascent.ascend, "sets numbers words numbers 0 0 flags random"),

@@ -44,6 +44,10 @@ _RECORD = re.compile(r"^class \w+\((?:NamedTuple|Record)\):.*?(?=^\S|\Z)", re.MU
 #: The line of such a class, and those of its fields.
 _FIELD = re.compile(r"^class .*|^    \w+: .*", re.MULTILINE)
 _CONSTANTS = (bool, int, float, str, tuple)
+#: Kernels that were compiled at the installation (`build_backend/with_kernels.py`); a clone has none.
+INSTALLED = Path(__file__).parents[1] / "kernels"
+#: What the processor needs to run those of x86-64, which are compiled for x86-64-v3.
+_NEEDED = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
 #: When this process compiled kernels, or waited for another process that did.
 COMPILING = Stopwatch()
 #: All kernels, by module and name.
@@ -110,18 +114,33 @@ class KernelCache(FunctionCache):
 
     def path(self, arguments: tuple[Any, ...]) -> Path:
         """Return the file with the code for some types of arguments."""
-        machine = (sys.implementation.cache_tag, numba.__version__, self._target.codegen().magic_tuple())
+        return self._paths(arguments)[0]
+
+    def _paths(self, arguments: tuple[Any, ...]) -> list[Path]:
+        """Return the file that this machine writes, and those that it may read instead."""
+        own = self._target.codegen().magic_tuple()
         types = _short_hash(f"{arguments!r} {self._py_func.__code__.co_code!r}")
-        return self._folder / f"{self._stem}.{self._sources}.{_short_hash(repr(machine))}.{types}.nbc"
+        places = [(self._folder, own), (INSTALLED, own), *((INSTALLED, each) for each in _installed(own[0]))]
+        return [folder / f"{self._prefix(machine)}.{types}.nbc" for folder, machine in places]
+
+    def _prefix(self, machine: tuple[str, ...]) -> str:
+        key = (sys.implementation.cache_tag, numba.__version__, machine)
+        return f"{self._stem}.{self._sources}.{_short_hash(repr(key))}"
+
+    def has(self, arguments: tuple[Any, ...]) -> bool:
+        """Return whether the code for some types of arguments is on disk."""
+        return any(path.exists() for path in self._paths(arguments))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the code for some types of arguments; None if it is not there. numba calls this."""
         target_context.refresh()
-        try:
-            data = pickle.loads(self.path(sig).read_bytes())
-        except Exception:  # the file may be damaged; almost any exception can follow
-            return None
-        return self._impl.rebuild(target_context, data)
+        for path in self._paths(sig):
+            try:
+                data = pickle.loads(path.read_bytes())
+            except Exception:  # the file may be damaged; almost any exception can follow
+                continue
+            return self._impl.rebuild(target_context, data)
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Save the code for some types of arguments, and remove that of other sources. numba calls this.
@@ -140,7 +159,8 @@ class KernelCache(FunctionCache):
 
     def count(self) -> int:
         """Return for how many lists of argument types this machine has the code on disk."""
-        return len(list(self._folder.glob(self.path(()).with_suffix("").stem + ".*.nbc")))
+        found = (found for path in self._paths(()) for found in path.parent.glob(f"{path.stem[:-16]}*.nbc"))
+        return len({path.stem[-16:] for path in found})
 
     @property
     def _folder(self) -> Path:
@@ -149,6 +169,17 @@ class KernelCache(FunctionCache):
     @property
     def _sources(self) -> str:
         return source_stamp(self._module)[:16]
+
+
+@cache
+def _installed(triple: str) -> list[tuple[str, str, str]]:
+    """Return for which processors, other than exactly this one, kernels of the installation run here."""
+    if numba.config.CPU_NAME is not None or numba.config.CPU_FEATURES is not None:
+        return []  # the user decides
+    if not triple.startswith("x86_64"):
+        return [(triple, "generic", "")]
+    has = llvm.get_host_cpu_features()
+    return [(triple, "x86-64-v3", "")] if all(has.get(need) for need in _NEEDED) else []
 
 
 def _short_hash(text: str) -> str:
@@ -179,7 +210,7 @@ class Specialization(NamedTuple):
     def is_kept(self) -> bool:
         """Return whether the code is in the cache on disk."""
         cached = self.kernel._cache
-        return isinstance(cached, KernelCache) and cached.path(self.arguments).exists()
+        return isinstance(cached, KernelCache) and cached.has(self.arguments)
 
     def is_claimed(self) -> bool:
         """Return whether another process is compiling it."""

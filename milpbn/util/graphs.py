@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Sequence
 Parents = Sequence[Collection[int]]
 
 
-def families_with_class(parents: Sequence[Sequence[int]]) -> frozenset[int]:
+def families_with_class(parents: Parents) -> frozenset[int]:
     """Return the variables in a family with the class: the class, its parents, its children and their parents.
 
     Parameters
     ----------
-    parents : sequence of sequences of int, length V
+    parents : sequence of collections of int, length V
         Parents of each variable, the class last.
     """
     last = len(parents) - 1

@@ -82,6 +82,20 @@ def verified(case: Case, folder: Path) -> Answer:
     return Answer(0)
 
 
+def verified_exactly(case: Case, values: dict[str, Any] | None, proof: Path) -> Answer:
+    """Ask the exact checker alone about a certificate, and about a result if there is one."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            data = milpbn.read_table(case.frame(), name="data", **case.reading()).dataset("train")
+            check_exactly(values, str(proof), data)
+    except milpbn.MilpbnError as error:
+        return Answer(error.exit_code, str(error))
+    except Exception:
+        return Answer(4, traceback.format_exc(), escaped=True)
+    return Answer(0)
+
+
 def write_inputs(case: Case, folder: Path) -> list[str]:
     """Write what a run reads, and return the arguments of ``milpbn`` that solve the case."""
     table = case.write_table(folder)

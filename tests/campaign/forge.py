@@ -13,6 +13,10 @@ import numpy as np
 
 #: Numbers that replace others.
 STRANGE = (0, 1, -1, 0.5, 1e-300, 1e9, -1e9, 1e308, 10**400, -(10**400), 2**63, True)
+#: Arrays of every proof by multipliers.
+_MULTIPLIERS = {
+    "branches", "multiplier", "multiplier_row", "row_limit", "row_members", "row_values", "step_node",
+}  # fmt: skip
 WORDS = (
     "", "optimal", "feasible", "certified", "solver", "time", "gap", "no_solution", "C", "X1", "1", "nan", "ä",
 )  # fmt: skip
@@ -149,6 +153,9 @@ def change_arrays(
         if what < 0.15 and {"branches", "leaf_node", "row_limit", "row_members"} <= set(out):
             _change_tree(rng, out)
             continue
+        if what < 0.5 and set(out) >= _MULTIPLIERS:
+            _change_steps(rng, out)
+            continue
         if not len(values):
             continue
         at = rng.randrange(len(values))
@@ -190,6 +197,71 @@ def _change_tree(rng: random.Random, out: dict[str, np.ndarray]) -> None:
         shape = n, out["row_members"].shape[1] + rng.randrange(2)
         drawn = [rng.random() < 0.5 for _ in range(shape[0] * shape[1])]
         out["row_members"] = np.array(drawn, dtype=bool).reshape(shape)
+
+
+def _change_steps(rng: random.Random, out: dict[str, np.ndarray]) -> None:
+    """Forge a proof by multipliers in one place, so that its arrays still fit together in most cases.
+
+    It is a step or its multipliers, an inequality, a decision, or the searched parent sets.
+    """
+    what = rng.choice(("multiplier", "row", "fixing", "function", "kind", "members", "decision", "searched"))
+    if what == "multiplier" and len(out["multiplier"]):
+        k = rng.randrange(len(out["multiplier"]))
+        out["multiplier"][k] = float(out["multiplier"][k]) * rng.choice([0, 0.5, 1 - 1e-9, 1 + 1e-9, 2, 1e6])
+    elif what == "row" and len(out["multiplier_row"]) and len(out["row_limit"]):
+        out["multiplier_row"][rng.randrange(len(out["multiplier_row"]))] = rng.randrange(
+            len(out["row_limit"])
+        )
+    elif what == "fixing" and len(out["step_node"]):
+        _change_fixing(rng, out)
+    elif what == "function" and len(out["row_values"]):  # of a block, or what else belongs to an inequality
+        out["row_values"][rng.randrange(len(out["row_values"]))] += rng.choice([-2, -1, -1, 1])
+    elif what == "kind" and len(out["row_limit"]):
+        out["row_limit"][rng.randrange(len(out["row_limit"]))] = rng.randrange(-6, 3)
+    elif what == "members" and out["row_members"].size:
+        row = out["row_members"][rng.randrange(len(out["row_members"]))]
+        a, b = rng.randrange(len(row)), rng.randrange(len(row))
+        row[[a, b]] = row[[b, a]]  # as many members, and so as many values
+        row[a] ^= rng.random() < 0.3
+    elif what == "decision" and len(out["branches"]):
+        k = rng.randrange(len(out["branches"]))
+        row = out["branches"][k]
+        change = rng.randrange(4)
+        if change == 0:
+            row[[4, 5]] = row[[5, 4]]
+        elif change == 1:
+            row[[2, 3]] = row[[3, 2]]
+        elif change == 2:
+            row[1:4] = rng.choice([1, 3, 4]), rng.randrange(8), rng.randrange(8)
+        else:
+            out["branches"] = np.delete(out["branches"], k, axis=0)
+    elif what == "searched" and len(out.get("searched_variable", ())):
+        k = rng.randrange(len(out["searched_variable"]))
+        if not {"searched_size", "searched_member"} <= set(out) or k >= len(out["searched_size"]):
+            return
+        first, size = int(out["searched_size"][:k].sum()), int(out["searched_size"][k])
+        for name in ("searched_variable", "searched_size"):
+            out[name] = np.delete(out[name], k, axis=0)
+        out["searched_member"] = np.delete(out["searched_member"], slice(first, first + size), axis=0)
+
+
+def _change_fixing(rng: random.Random, out: dict[str, np.ndarray]) -> None:
+    """Take a step to another node or to another place in the order, or away."""
+    k, sizes = rng.randrange(len(out["step_node"])), out.get("multipliers_size", np.zeros(0, dtype=np.int64))
+    if rng.random() < 0.3:
+        out["step_node"][k] = rng.choice(out["step_node"].tolist())
+        return
+    order = [j for j in range(len(sizes)) if j != k]
+    if rng.random() < 0.5:
+        order.insert(rng.randrange(len(order) + 1), k)
+    for name in ("multiplier_row", "multiplier"):
+        if len(sizes) != len(out["step_node"]) or sizes.sum() != len(out[name]) or (sizes < 0).any():
+            return
+    pieces = {name: np.split(out[name], np.cumsum(sizes)[:-1]) for name in ("multiplier_row", "multiplier")}
+    for name, parts in pieces.items():
+        out[name] = np.concatenate([out[name][:0], *(parts[j] for j in order)])
+    for name in ("step_node", "multipliers_size"):
+        out[name] = out[name][order]
 
 
 def without_leaf(arrays: dict[str, np.ndarray], number: int) -> dict[str, np.ndarray]:

@@ -17,10 +17,10 @@ import milpbn
 from campaign.case import Case
 from campaign.checks import truth_of
 from campaign.claims import Failure, check_bound, check_result, check_structure, graph_of, near
-from campaign.driver import Answer, command, run
+from campaign.driver import Answer, command, run, verified_exactly
 from campaign.exact import Truth, truth
 from campaign.forge import change_arrays, change_json, change_solution, read_certificate, write_certificate
-from campaign.generator import NATIVE, certifies, draw, without_small_weights
+from campaign.generator import DECOMPOSABLE, NATIVE, certifies, draw, without_small_weights
 from campaign.lists import as_searched, check_list
 
 
@@ -40,6 +40,12 @@ class Shop:
         """Ask the verifier."""
         proof = () if certificate is None else ("--certificate", certificate)
         return command("verify", result, self.table, *proof, *self.case.reading_arguments())
+
+    def verify_exactly(self, values: dict[str, Any] | None, certificate: Path) -> Answer:
+        """Ask the exact checker alone, of a decomposable score; others take it minutes."""
+        if self.case.score["name"] not in DECOMPOSABLE:
+            return Answer(2)
+        return verified_exactly(self.case, values, certificate)
 
 
 def open_shop(seed: int, folder: Path, aim: str) -> tuple[Shop | None, list[Failure]]:
@@ -70,9 +76,12 @@ def open_shop(seed: int, folder: Path, aim: str) -> tuple[Shop | None, list[Fail
     )  # fmt: skip
     # Sign the unchanged certificate again first. If that gave another signature, no forgery would be read at all.
     write_certificate(folder / "proof.npz", shop.header, shop.arrays)
-    honest = shop.verify(folder / "result.json", folder / "proof.npz")
-    if honest.code != 0:
-        return None, [Failure("honest run refused", honest.words[-800:])]
+    honest = [shop.verify(folder / "result.json", folder / "proof.npz")]
+    if case.score["name"] in DECOMPOSABLE:
+        honest.append(shop.verify_exactly(shop.result, folder / "proof.npz"))
+    refused = [Failure("honest run refused", one.words[-800:]) for one in honest if one.code != 0]
+    if refused:
+        return None, refused
     return shop, []
 
 
@@ -110,8 +119,10 @@ def _forged_certificate(rng: random.Random, shop: Shop) -> Iterator[Failure]:
     if not false and rng.random() < 0.5:
         answer = shop.verify(shop.folder / "result.json", path)
         yield from _judge(shop, answer, shop.result, arrays, "certificate")
+        yield from _judge(shop, shop.verify_exactly(shop.result, path), shop.result, arrays, "certificate")
         return
     yield from _judge(shop, shop.verify(path, None), header, arrays, "certificate")
+    yield from _judge(shop, shop.verify_exactly(None, path), header, arrays, "certificate")
 
 
 def _forged_both(rng: random.Random, shop: Shop) -> Iterator[Failure]:
@@ -123,9 +134,11 @@ def _forged_both(rng: random.Random, shop: Shop) -> Iterator[Failure]:
     write_certificate(shop.folder / "forged.npz", {**shop.header, **claim}, arrays)
     path = shop.folder / "forged.json"
     path.write_text(json.dumps(result), encoding="utf-8")
-    yield from _judge(
-        shop, shop.verify(path, shop.folder / "forged.npz"), result, arrays, "result and certificate"
-    )
+    for answer in (
+        shop.verify(path, shop.folder / "forged.npz"),
+        shop.verify_exactly(result, shop.folder / "forged.npz"),
+    ):
+        yield from _judge(shop, answer, result, arrays, "result and certificate")
 
 
 def _told_of(rng: random.Random, shop: Shop, claim: dict[str, Any]) -> dict[str, Any]:

@@ -30,14 +30,15 @@ CLASSES = ["bad", "good"]
 #: What each parameter completes, by its first name; a verb's own parameter has the verb before it. New ones go here.
 KINDS = {
     "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --gap-se "
-    "--threads --workers --dask --seed "
+    "--threads --workers --dask --seed --max-features "
     "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
     "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs "
     "--cost --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal --psi "
-    "monitor--loss --alpha --rows",
+    "monitor--loss --alpha --rows --rule",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
-    "--also decide--conformal compare--against paper action dataname --separator --decimal --thousands --encoding",
+    "--also decide--conformal compare--against paper action dataname --separator --decimal --thousands --encoding "
+    "--structure",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
     "--plot --library --costs --card score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir reproduce--output",

@@ -62,6 +62,12 @@ def test_costs_of_classes_that_have_a_reserved_name(ward, tmp_path):
         *("--positive", "missed"),
     )
     assert "decision     missed if its probability is above 0.047619 (costs)" in done.stdout
+    frame.replace({"state": {"missed": "positive"}}).to_csv(tmp_path / "train.csv", index=False)
+    succeed("learn", "naive-bayes", tmp_path / "train.csv", "--classifier", tmp_path / "c.json", "-q")
+    done = succeed(
+        "decide", tmp_path / "c.json", *COSTS, "--positive", "positive", "--output", tmp_path / "d.json"
+    )
+    assert "positive if its probability is above 0.047619" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_monotone_features_are_checked_and_fitted(shop, tmp_path):
     for word in ("u:v", "v:u"):
         done = succeed("explain classifier.json --positive bad --monotone", f"b={word}", "--output", output)
         (check,) = load(output)["monotone"]
-        assert check["wish"]["states"] == word.split(":")
+        assert check["constraint"]["states"] == word.split(":")
         assert ("not true that" in done.stdout) == (not check["holds"])
     words = "--threads 1 --backend highs --quiet --monotone b=u:v --positive good --classifier"
     done = succeed("solve toy.csv", *words.split(), made)

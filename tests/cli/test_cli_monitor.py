@@ -51,20 +51,23 @@ def test_the_exit_code_says_whether_there_is_an_alarm(ward, tmp_path):
     assert "--alpha is above 0" in refused("monitor", c, train, "--alpha", "2").stderr
 
 
-def test_an_absent_column_is_compared_only_with_rows(ward, tmp_path):
-    """Without a reference nothing is known of missing values; JSON has null for the shares of no values."""
-    pd.read_csv(ward / "same.csv").drop(columns="x1")[:1].to_csv(tmp_path / "lack.csv", index=False)
-    found = run("monitor", ward / "c.json", tmp_path / "lack.csv", "--output", tmp_path / "found.json")
-    assert found.exit_code == 0
-    says(found.stdout, "lack: 1 row\n", "(no values)")
-    text = (tmp_path / "found.json").read_text()
+@pytest.mark.parametrize("reference", [(), ("--reference", "train.csv")])
+def test_an_absent_column_raises_an_alarm(ward, tmp_path, reference, monkeypatch):
+    """A part of missing values raises none without a reference, which does not say how many there were."""
+    monkeypatch.chdir(ward)
+    lack, out = tmp_path / "lack.csv", tmp_path / "found.json"
+    frame = pd.read_csv("same.csv")
+    frame.drop(columns="x1").to_csv(lack, index=False)
+    found = run("monitor", "c.json", lack, *reference, "--output", out)
+    assert found.exit_code == 1
+    says(found.stdout, "alarms       x1", "(missing)", "0.0 to 100.0 %")
+    text = out.read_text()
     assert not {"NaN", "Infinity"} & set(text.replace(",", " ").split())
     [shift] = [one for one in json.loads(text)["shifts"] if one["name"] == "x1"]
-    assert (shift["before"] > 0, shift["now"], shift["missing"], shift["psi"]) == (True, None, 1, 0)
-    pd.read_csv(ward / "same.csv").drop(columns="x1").to_csv(tmp_path / "lack.csv", index=False)
-    found = run("monitor", ward / "c.json", tmp_path / "lack.csv", "--reference", ward / "train.csv")
-    assert found.exit_code == 1
-    assert "alarms       x1" in found.stdout
+    assert (shift["state"], shift["now"], shift["missing"], shift["alarm"]) == ("(missing)", 1, 1, True)
+    frame["x1"] = frame["x1"].where(np.arange(700) % 2 == 0)
+    frame.to_csv(lack, index=False)
+    assert run("monitor", "c.json", lack, *reference).exit_code == bool(reference)
 
 
 def test_strangeness_is_a_column_of_the_predictions(ward):
@@ -74,3 +77,13 @@ def test_strangeness_is_a_column_of_the_predictions(ward):
     assert list(frame) == ["state", "strangeness"]
     assert frame["strangeness"].between(0, 1).all()
     assert frame["strangeness"].nunique() > 4
+
+
+def test_predictions_do_not_take_the_names_of_kept_columns(ward, tmp_path):
+    rows = pd.read_csv(ward / "same.csv")[:9].assign(strangeness="odd", **{"P(sick)": "p"})
+    rows.to_csv(tmp_path / "new.csv", index=False)
+    words = ("--keep", "state,strangeness,P(sick)", "--proba", "--strangeness", "-q")
+    frame = pd.read_csv(io.StringIO(run("predict", ward / "c.json", tmp_path / "new.csv", *words).stdout))
+    kept, added = ["state", "strangeness", "P(sick)"], ["predicted state", "predicted P(sick)", "P(well)"]
+    assert list(frame) == [*kept, *added, "predicted strangeness"]
+    assert (frame[kept] == rows[kept].to_numpy()).all(axis=None)

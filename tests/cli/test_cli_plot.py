@@ -5,6 +5,7 @@ import json
 import random
 import re
 import shlex
+from dataclasses import replace
 
 import pytest
 from cli_common import load, refused, succeed
@@ -12,6 +13,8 @@ from cli_common import load, refused, succeed
 from milpbn import Score, Structure, read_table
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.network import Classifier, PseudoClassifier, save_classifier
+from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.problem.rescore import rescore
 
 
@@ -36,6 +39,14 @@ def files(tmp_path_factory):
         trace=((0.0, objective, objective + 1),),
     )
     result.save(folder / "r.json")
+    penalty = dict.fromkeys(("main_ridge", "main_smoothness", "pair_ridge", "pair_smoothness"), 3.0)
+    trials = tuple(
+        AdditiveTrial(cuts="mdl", structure=s, kappa=0.5, log_loss=0.3, difference=d, standard_error=0.01, **penalty)
+        for s, d in (("forest", 0.04), ("none", 0.0), ("exact", 0.002))
+    )  # fmt: skip
+    fit = AdditiveFit(trials=trials, chosen=1, rows=40, folds=5, repeats=1, complete=False)
+    parameters = ParameterFit(method="additive", fitted=True, kappa=0.5, additive=fit)
+    replace(result, parameters=parameters).save(folder / "chosen.json")
     classifier = Classifier.fit(data, structure)
     save_classifier(classifier, folder / "c.json")
     save_classifier(PseudoClassifier(classifier.variables, classifier.cpts), folder / "pseudo.json")
@@ -57,6 +68,7 @@ def files(tmp_path_factory):
         ("network arcs.txt --target b", ["network of b", "class; parents: none"]),
         ("network c.json --target class", ["年齢"]),
         ("trace r.json", ["seconds"]),
+        ("choice chosen.json", ["+0.0400 ± 0.0100; 3 3 3 3", "the exact structure", "before all candidates"]),
         ("margins c.json t.csv", ["log-margin"]),
         ("cpt c.json --variable b", ["P(b | 年齢, class)"]),
         ("explain c.json t.csv", ["What each variable contributes"]),
@@ -91,6 +103,7 @@ def test_every_kind_is_drawn(files, monkeypatch, words, found):
         ("network pseudo.json", "a pseudo-TAN, whose graph may have cycles"),
         ("margins c.json", "needs data"),
         ("trace r.json t.csv", "takes no data"),
+        ("choice r.json", "has no choice of the recipe accurate"),
         ("cpt c.json", "--variable NAME"),
         ("cpt c.json --variable x", "is not one of"),
         ("trace r.json --variable x", "leave it out"),

@@ -35,8 +35,8 @@ def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def hard(seed: int = 0) -> Any:
-    """A problem that takes a thread some seconds and 400 nodes."""
-    return random_data([61, seed], n_features=16, n_samples=300, n_classes=2)
+    """A problem that takes a thread a second and 300 nodes."""
+    return random_data([61, seed], n_features=12, n_samples=150, n_classes=2)
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,6 @@ class TANOfIntegers(Integers, TANClassifier):
 
 ESTIMATORS = [
     MaxMarginBNClassifier(),
-    TANClassifier(),
     DifferentiableTANClassifier(),
     MDLPDiscretizer(),
     BayesianNetworkStructure(max_parents=1),

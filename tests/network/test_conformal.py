@@ -56,7 +56,7 @@ def test_sets_are_those_of_loops_over_folds_and_rows(by_class):
 def test_the_true_class_is_ruled_out_as_seldom_as_promised(n, error, digits):
     """Exactly floor(error (n + 1)) / (n + 1) without ties, and at most that with ties."""
     rng = np.random.default_rng(n)
-    outside, draws = [], 2000
+    outside, draws = [], 700
     for _ in range(draws):
         p, y = _probabilities(rng, n + 1, digits), rng.integers(0, 3, n + 1)
         rows = _rows(y[:n])

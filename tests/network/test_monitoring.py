@@ -46,7 +46,7 @@ def drawn(seed: int, train_rows: int = 300, new_rows: int = 150):
 @pytest.mark.parametrize("with_reference", [False, True])
 def test_false_alarms_are_as_rare_as_promised(with_reference):
     """With limits of 0 only the p-values are between 13 comparisons a run and a false alarm."""
-    runs, alarms, small = 60, 0, 0
+    runs, alarms, small = 35, 0, 0
     for seed in range(runs):
         classifier, train, new = drawn(seed)
         found = monitor(classifier, new, train if with_reference else None, psi=0, loss=0, alpha=0.1)

@@ -103,6 +103,7 @@ def test_several_classes_have_a_colour_each(drawn, kind, n_classes):
     assert len(lines) == min(n_classes, 8)
     assert sum(text.startswith("c") for text in texts(scene)) == len(lines)
     assert any("3 more classes" in text for text in texts(scene)) == (n_classes == 11)
+    assert ("if calibrated" if kind == "calibration" else "by chance") in texts(scene)  # the dashed line
     for item in (*of_kind(scene, Path, width=2.0), *of_kind(scene, Path, width=1.0)):
         assert all(0 <= x <= scene.width and 0 <= y <= scene.height for x, y in item.steps)
 

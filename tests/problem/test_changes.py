@@ -19,7 +19,10 @@ from milpbn.problem.scores.spec import Score
 def test_a_change_scores_what_the_changed_point_scores(
     name: str, spread: float, smoothing: float, leave_one_out: bool
 ) -> None:
-    """Three parents leave most cells of a domain without samples; one thread and several agree."""
+    """Three parents leave most cells of a domain without samples; one thread and several agree.
+
+    Column -1 adds nothing, and two more columns are added to the logits in every case.
+    """
     for seed in range(3):
         score = Score(name=name, max_parents=3, smoothing=smoothing, leave_one_out=leave_one_out)
         data = random_data([82, seed], n_features=4, n_samples=40, weights=bool(seed % 2))
@@ -27,15 +30,17 @@ def test_a_change_scores_what_the_changed_point_scores(
         assert margins is not None
         tables, softening = margins.tables, margins.softening
         logits = np.random.default_rng(seed).normal(0.0, spread, (margins.n_samples, tables.values.shape[1]))
-        columns = np.arange(len(tables.columns))
+        columns = np.arange(-1, len(tables.columns))
+        gone, factors = np.array([len(columns) - 2, 0]), np.array([-1.0, 0.5])
         expected = []
         for k in columns:
             changed = logits.copy()
-            add_columns(tables, columns[[k]], np.ones(1), changed, False)
+            add_columns(tables, gone, factors, changed, False)
+            add_columns(tables, columns[1:][[k]], np.full(1, float(k >= 0)), changed, False)
             expected.append(total_score(tables, softening, changed, margins.smallest))
         for parallel in (False, True):
             found = score_changes(
-                tables, margins.spreads, softening, logits, columns, margins.smallest, parallel
+                tables, margins.spreads, softening, logits, columns, margins.smallest, parallel, gone, factors
             )
             assert found == pytest.approx(expected, rel=1e-11, abs=1e-9)
 

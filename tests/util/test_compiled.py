@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,6 +102,34 @@ except ValueError as error:
     assert {"outer", "shifted", "total", "twice"} <= set(compiled)
     assert answer == ["nothing", 13.0]
     assert run(program, folder) == [[], ["nothing", 13.0]]
+
+
+def test_kernels_of_the_installation_run_on_processors_that_are_newer_than_theirs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """
+from pathlib import Path
+from milpbn.util import compiled as c
+c.INSTALLED = Path(sys.path[1]) / "installed"
+c._NEEDED = {needed}
+import some_kernels as k
+answer = [k.outer(np.arange(4.0)), k.outer._cache.count()]
+"""
+    x86 = platform.machine() == "x86_64"
+    with monkeypatch.context() as patch:
+        patch.setenv("NUMBA_CPU_NAME", "x86-64-v3" if x86 else "generic")
+        patch.setenv("NUMBA_CPU_FEATURES", "")
+        compiled, _ = run(program.format(needed=()), folder)
+        assert "outer" in compiled
+    (folder / "installed").mkdir()
+    for path in (folder / "cache").rglob("*.nbc"):
+        path.rename(folder / "installed" / path.name)
+    assert run(program.format(needed=()), folder) == [[], [13.0, 1]]
+    assert not list(folder.glob("cache/**/*.nbc"))
+    if x86:
+        compiled, answer = run(program.format(needed=("no processor has this",)), folder)
+        assert "outer" in compiled
+        assert answer == [13.0, 1]
 
 
 def test_other_processes_compile_what_this_one_has_not_begun(folder: Path) -> None:

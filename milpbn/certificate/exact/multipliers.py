@@ -19,7 +19,8 @@ right-hand sides add up to f(B). Constraints on paths give three more kinds, wit
     REACHED, a(i, S) = 1 if S meets C + j, where j is no ancestor of d in C: a structure stays acyclic with the arc
         d -> j, and then the cluster C + j, in which j has a parent, says this about the others.
     ARCS, a(i, S) = 1 if S has all arcs into i of some that leave the variables of an independence connected: more arcs
-        separate no more, so that not all of them are there.
+        separate no more, so that not all of them are there. Or of some with too many features in families with the
+        class: more arcs have no fewer.
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
 one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and
@@ -51,18 +52,27 @@ Own = list[dict[int, int]]
 class ExactRules(NamedTuple):
     """What a structure has to obey: the most children by variable, pairs (ancestor, descendant), and independences.
 
-    An independence has two variables, and those that separate them.
+    An independence has two variables, and those that separate them. `max_features` is the most features in the Markov
+    blanket of the class, None for no limit.
     """
 
     limits: Mapping[int, int]
     ancestors: Collection[tuple[int, int]] = ()
     no_ancestors: Collection[tuple[int, int]] = ()
     independences: Collection[tuple[int, int, Collection[int]]] = ()
+    max_features: int | None = None
+
+    def too_many_features(self, parents: Sequence[int]) -> bool:
+        """Whether more features than allowed are in families with the class, the last variable."""
+        last, blanket = len(parents) - 1, 0
+        for family in (own | 1 << i for i, own in enumerate(parents)):
+            blanket |= family if family >> last else 0
+        return self.max_features is not None and (blanket & ~(1 << last)).bit_count() > self.max_features
 
     def obeyed(self, parents: Sequence[int]) -> bool:
-        """Whether an acyclic structure, the parents as bit masks, obeys the constraints on paths."""
+        """Whether an acyclic structure, the parents as bit masks, obeys the constraints on paths and of features."""
         above = _ancestors(parents)
-        return (
+        return not self.too_many_features(parents) and (
             all(above[d] >> a & 1 for a, d in self.ancestors)
             and not any(above[d] >> a & 1 for a, d in self.no_ancestors)
             and all(separated(parents, *one) for one in self.independences)
@@ -236,8 +246,11 @@ class _ExactProof:
             for j, i in zip(values[1::2], values[2::2], strict=True):
                 needed[i] |= 1 << j
             heads = [i for i, own in enumerate(needed) if own]
-            holds = heads == inside and not all(separated(needed, *one) for one in rules.independences)
-            need(holds, "The certificate excludes arcs that no independence excludes.")
+            broken = not all(separated(needed, *one) for one in rules.independences)
+            holds = heads == inside and (broken or rules.too_many_features(needed))
+            need(
+                holds, "The certificate excludes arcs that no independence and no limit of features excludes."
+            )
             return _ExactRow(inside, n - 1, lambda i, s: int(needed[i] & ~s == 0))
         holds = n == 1 and limit >= rules.limits.get(inside[0], math.inf)
         need(holds, "The certificate has an inequality that does not hold for every structure.")

@@ -102,7 +102,16 @@ class ExactProblem:
 
     def _read_constraints(self, given: Json, at: Mapping[str, int]) -> None:
         """Read constraints by name; arcs are (parent, child), and tiers and lists of allowed parents forbid arcs."""
-        known = {"required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights"}
+        known = {
+            "required",
+            "forbidden",
+            "tiers",
+            "max_children",
+            "max_features",
+            "fixed",
+            "allowed",
+            "arc_weights",
+        }
         known |= {"ancestors", "no_ancestors", "independences"} if self.decomposable else set()
         asked = {key for key, value in given.items() if value}
         need(known.issuperset(asked), "The exact check does not know all of the constraints.")
@@ -116,10 +125,13 @@ class ExactProblem:
         limits = given.get("max_children", {})  # the key * means all other features
         self.limits = {i: limits["*"] for i in range(self.last) if "*" in limits}
         self.limits |= {at[name]: limit for name, limit in limits.items() if name != "*"}
+        few: int | None = given.get("max_features")
+        if few is not None:  # the children of the class are among these features
+            self.limits[self.last] = min(few, self.limits.get(self.last, self.last))
         self.arc_weights = {(at[j], at[i]): number(w) for j, i, w in given.get("arc_weights", ())}
         above, apart = ([(at[a], at[d]) for a, d in given.get(k, ())] for k in ("ancestors", "no_ancestors"))
         independences = [(at[a], at[b], [at[j] for j in s]) for a, b, s in given.get("independences", ())]
-        self.rules = ExactRules(self.limits, above, apart, independences)
+        self.rules = ExactRules(self.limits, above, apart, independences, few)
         # These arcs break a constraint by themselves, so that no parent set has them.
         self.forbidden |= {(d, a) for a, d in above} | {*apart}
         self.forbidden |= {arc for a, b, _ in independences for arc in ((a, b), (b, a))}
@@ -138,9 +150,11 @@ class ExactProblem:
         free = [s for s in sets if self.last not in s]
         return (free if self.larger or i == self.last else free[:1]) + [s for s in sets if self.last in s]
 
-    def exceeds_child_limit(self, structure: Collection[Collection[int]]) -> bool:
-        """Whether some variable has more children than the constraints allow."""
-        return any(sum(j in s for s in structure) > limit for j, limit in self.limits.items())
+    def exceeds_limits(self, structure: Collection[Collection[int]]) -> bool:
+        """Whether some variable has more children than allowed, or the class more features in its Markov blanket."""
+        if any(sum(j in s for s in structure) > limit for j, limit in self.limits.items()):
+            return True
+        return self.rules.too_many_features([*map(as_mask, map(tuple, structure))])
 
     def allows(self, structure: Sequence[Parents]) -> bool:
         """Whether the bound covers a structure, or one that differs only in class-free sets of the same score."""
@@ -150,11 +164,7 @@ class ExactProblem:
         bare = {i for i, s in self.parent_sets if self.alike and self.last not in (i, *s)}
         free = {(i, s) for i, s in families if i in bare and self.last not in s and self.admits(i, s)}
         known = free.union(self.parent_sets).issuperset(families) and len(placed) == len(structure)
-        return (
-            known
-            and not self.exceeds_child_limit(structure)
-            and self.rules.obeyed([*map(as_mask, structure)])
-        )
+        return known and not self.exceeds_limits(structure) and self.rules.obeyed([*map(as_mask, structure)])
 
     def count(self, i: int, parents: Parents, one: int | None) -> dict[Row, int]:
         """Return n_{j|h} by (j, *h) and n_h by h, (2), times `scale`; with `one`, that class is 0, the others 1."""

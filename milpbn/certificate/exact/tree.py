@@ -86,6 +86,7 @@ class ExactTree:
             node, allowed, edges = stack.pop()
             need(node not in seen, f"The certificate reaches node {node} twice.")
             seen.add(node)
+            allowed = self.within_features(allowed)
             for point, removed in self.fixings.get(node, ()):
                 wanted = allowed.intersection(p for (p,) in removed)
                 worse = self.bound(allowed, edges, point, wanted) < cutoff
@@ -111,11 +112,24 @@ class ExactTree:
         one, other = (x if math.isinf(x) else Fraction(x) / ONE for x in (largest, others))
         return one, other
 
+    def within_features(self, allowed: frozenset[int]) -> frozenset[int]:
+        """Leave out sets with features beside as many as may be in families with the class, if these are certain."""
+        last, sets = self.problem.last, self.problem.parent_sets
+        families = [{i, *s} if last in {i, *s} else set() for i, s in sets]
+        before = frozenset[int]()
+        while self.problem.rules.max_features is not None and allowed != before:
+            before, certain = allowed, set[int]()
+            for v in range(last + 1):
+                certain |= set.intersection(*([families[p] for p in allowed if sets[p][0] == v] or [set()]))
+            if len(certain - {last}) == self.problem.rules.max_features:
+                allowed = frozenset(p for p in allowed if families[p] <= certain | {last})
+        return allowed
+
     def only(self, allowed: frozenset[int]) -> float:
-        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a child limit."""
+        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a limit."""
         families = sorted(self.problem.parent_sets[p] for p in allowed)
         sets = [[s for i, s in families if i == v] for v in range(self.problem.last + 1)]
-        if self.problem.exceeds_child_limit([set(own[0]).intersection(*own) for own in sets if own]):
+        if self.problem.exceeds_limits([set(own[0]).intersection(*own) for own in sets if own]):
             return -math.inf
         if any(len(own) != 1 for own in sets):
             return math.inf

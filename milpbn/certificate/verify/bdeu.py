@@ -15,11 +15,14 @@ from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from milpbn.certificate.verify.priors import states
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import ParentSet
 
+#: Below this argument a search may take the difference of two values of log G, of which the errors are larger.
+LARGE = 100.0
 #: Stirling's series is used from this argument on. Its first part that is left out is below 1e-17 there.
 SHIFT = 16
 SERIES = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
@@ -51,6 +54,7 @@ def rise(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.flo
     G(x + 1) = x G(x) moves small x up to where Stirling's series holds. Relative errors d of x and y change the series
     by at most d (its value + 3 y), and each logarithm by at most 2 d of its value. The difference of the corrections,
     each at most 1 / (12 x), has an error of its own, of some eps of them; sizes are multiplied by more than 64 eps.
+    Each size is at least that of a search, so that the tolerance that it states for its errors is accepted.
     """
     near = x < SHIFT
     steps = np.arange(SHIFT, dtype=np.float64)[:, None]
@@ -58,7 +62,8 @@ def rise(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[NDArray[np.flo
     far = np.where(near, x + SHIFT, x)
     end = far + y
     series = y * (np.log(far) - 1) + (end - 0.5) * np.log1p(y / far) + (_correction(end) - _correction(far))
-    return series - moved, np.abs(series) + 3 * y + 2 * moved + 0.01 / far
+    both = np.where(x < LARGE, np.abs(gammaln(x)) + np.abs(gammaln(x + y)) + 2 * x + y + 4, 0.0)
+    return series - moved, np.maximum(both, np.abs(series) + 3 * y + 2 * moved + 0.01 / far)
 
 
 def _correction(x: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -246,6 +246,7 @@ class _Check:
         self.space, self.bound_of_only, self.listed = tree.space, bound_of_only, listed
         # Reduced-cost fixing leaves out structures that score less than this.
         self.cutoff = objective if listed is None else min(objective, listed.cutoff)
+        self.candidates, self.most_features = candidates, claim.result.constraints.max_features
         self._arcs = candidates.arcs if claim.arcs.inside or claim.arcs.outside else None
         #: Whether it matters which leaves' bounds reach the incumbent: for claims about optima and their arcs.
         self.exact = claim.optimal or self._arcs is not None or listed is not None
@@ -281,6 +282,8 @@ class _Check:
         ]
         while stack:
             node, mask, edges = stack.pop()
+            if self.most_features is not None:
+                mask = self.candidates.without_more_features(mask, self.most_features)
             for number, fixed in tree.fixings.get(node, ()):
                 yield _BoundCheck(node, mask.copy(), edges, number, fixed)
                 mask[fixed] = False

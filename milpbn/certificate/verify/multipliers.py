@@ -37,8 +37,8 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: The kind of the decision that a comes before b, as certificates write it.
 ORDER = 4
-#: Largest multiplier.
-LARGEST_MULTIPLIER = 1e12
+#: Largest multiplier: beyond those of the largest terms, and sums of its products with 64-bit integers are finite.
+LARGEST_MULTIPLIER = 1e120
 #: Entries of rows that are kept; 16 bytes each.
 MOST_ENTRIES = 20_000_000
 #: So many pairs of a searched set and another one are compared at once; 5 bytes each.
@@ -280,7 +280,9 @@ class _Walk:
         if len(only) > self._sets.n_variables:
             return False
         parents = [np.flatnonzero(own).tolist() for own in self._sets.is_parent[only]]
-        return key_of(self._number[only]) in self._listed or not obeys_paths(self._tree.rules, parents)
+        rules = self._tree.rules
+        broken = rules.too_many_features(parents) or not obeys_paths(rules, parents)
+        return broken or key_of(self._number[only]) in self._listed
 
     def _decide(
         self, allowed: NDArray[np.bool_], before: NDArray[np.bool_], kind: int, a: int, b: int, first: bool

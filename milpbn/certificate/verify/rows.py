@@ -100,9 +100,9 @@ def _row(
     if limit == ARCS and n and len(values) % 2 and ((values[1:] >= 0) & (values[1:] < V)).all():
         tails, heads = values[1:].reshape(-1, 2).T
         parents = [tails[heads == i] for i in range(V)]
-        if np.array_equal(np.unique(heads), members) and any(
-            connected([{*own.tolist()} for own in parents], *one) for one in rules.independences
-        ):
+        there = [{*own.tolist()} for own in parents]
+        connects = any(connected(there, *one) for one in rules.independences)
+        if np.array_equal(np.unique(heads), members) and (connects or rules.too_many_features(there)):
             return Inequality(ARCS, members, n - 1.0, tuple(parents[i] for i in members))
     if n == 1 and limit >= rules.max_children.get(int(members[0]), np.inf):
         return Inequality(limit, np.arange(V), float(limit), (members,))

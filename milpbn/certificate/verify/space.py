@@ -109,11 +109,11 @@ def bound_of_only(
 ) -> float:
     """Return a bound on the score of the only structure of a mask of parent sets, shape (P,).
 
-    It is -inf if the arcs that all choices of parent sets have close a cycle or exceed a child limit, and otherwise inf
+    It is -inf if the arcs that all choices of parent sets have close a cycle or exceed a limit, and otherwise inf
     if there are several choices. `highest` returns an upper bound on the exact score of a structure.
     """
     parents = candidates.certain_parents(mask)
-    if topological_order(parents) is None or rules.over_limit(parents) is not None:
+    if topological_order(parents) is None or not rules.within_limits(parents):
         return -np.inf
     choice = np.flatnonzero(mask)
     if not np.array_equal(candidates.variable[choice], np.arange(candidates.n_variables)):

@@ -1,10 +1,13 @@
 """Structures by local search over orders: every variable takes its best parent set among its predecessors.
 
 A step moves one variable to another place in the order (insertion). A perturbation moves some variables at random
-(iterated local search; Scanagatta, Corani & Zaffalon 2017 use such moves for large problems).
+(iterated local search; Scanagatta, Corani & Zaffalon 2017 use such moves for large problems). The first climb accepts
+worse orders by simulated annealing.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +27,8 @@ from milpbn.util.compiled import kernel
 
 #: Gains below this are rounding errors, in nats.
 LEAST_GAIN = 1e-9
-#: A worse order replaces the current one with this probability.
-ACCEPTED = 0.002
+#: Temperature of the first climb and of its end, as shares of the mean loss of a perturbation.
+HOT, COLD = 0.065, 0.003
 #: At most this many variables are moved by a perturbation.
 KICK = 5
 #: Perturbations of the first climb: at least, and for each variable. Some 7,000 of them take a second.
@@ -203,8 +206,8 @@ def climb(offsets, masks, costs, order, choice, cost, pending, thorough, random)
 
 
 @kernel
-def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, times, random):  # type: ignore[no-untyped-def]
-    """Perturb the current order and climb, `times` times.
+def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, times, share, losses, random):  # type: ignore[no-untyped-def]
+    """Perturb the current order and climb, `times` times; a worse order is accepted as in simulated annealing.
 
     Parameters
     ----------
@@ -212,6 +215,10 @@ def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, time
         The orders, which are overwritten.
     cost, best_cost : float
         Their costs.
+    share : float
+        The temperature is this share of the mean loss so far.
+    losses : float64 array, shape (2,)
+        Sum and number of the losses, to which those of worse orders are added.
     """
     n = len(current)
     new, kept = np.empty_like(current), np.empty_like(current)
@@ -230,7 +237,12 @@ def perturbed_climbs(offsets, masks, costs, current, cost, best, best_cost, time
         if found == np.inf:
             continue
         found = climb(offsets, masks, costs, new, choice, found, pending, False, random)
-        if found <= cost + LEAST_GAIN or random_share(random) < ACCEPTED:
+        loss = found - cost
+        if loss > LEAST_GAIN:
+            losses[0] += loss
+            losses[1] += 1
+        # With probability exp(-loss / temperature).
+        if loss <= LEAST_GAIN or loss * losses[1] < -math.log(1.0 - random_share(random)) * share * losses[0]:
             cost = found
             current[:], kept[:] = new, choice
             if found < best_cost - LEAST_GAIN:
@@ -281,22 +293,24 @@ class OrderClimber:
     def __init__(self, sets: ParentSets, seed: int) -> None:
         self.sets, self._random = sets, generator(seed)
         self._current = np.arange(sets.n_variables)
-        self._cost = np.inf
+        self._cost, self._losses = np.inf, np.zeros(2)
         self.order, self.cost = self._current.copy(), np.inf
 
     @classmethod
     def climbed(cls, sets: ParentSets, seed: int, budget: Budget) -> OrderClimber:
-        """Return what has climbed from a greedy order and its perturbations."""
+        """Return what has climbed from a random order and its perturbations; a greedy one if that has no structure."""
         climber = cls(sets, seed)
-        climber.start(greedy_order(sets, np.ones(sets.n_sets)))
-        climber.perturb(max(FIRST_PERTURBATIONS, PER_VARIABLE * sets.n_variables), budget)
+        climber.start(np.random.default_rng(seed).permutation(sets.n_variables))
+        if climber.cost == np.inf:
+            climber.start(greedy_order(sets, np.ones(sets.n_sets)))
+        climber.perturb(max(FIRST_PERTURBATIONS, PER_VARIABLE * sets.n_variables), budget, HOT)
         return climber
 
     def copied(self, seed: int) -> OrderClimber:
         """Return a copy that goes on with other random numbers."""
         other = OrderClimber(self.sets, seed)
         other._current, other._cost = self._current.copy(), self._cost
-        other.order, other.cost = self.order.copy(), self.cost
+        other.order, other.cost, other._losses = self.order.copy(), self.cost, self._losses.copy()
         return other
 
     def start(self, order: NDArray[np.int64]) -> bool:
@@ -315,15 +329,19 @@ class OrderClimber:
         self.order, self.cost = new, cost
         return True
 
-    def perturb(self, times: int, budget: Budget) -> bool:
-        """Perturb and climb several times, within the budget; return whether the best order became better."""
+    def perturb(self, times: int, budget: Budget, hot: float = COLD) -> bool:
+        """Perturb and climb several times, within the budget; return whether the best order became better.
+
+        The temperature goes down from `hot` to `COLD` by equal factors.
+        """
         before, sets = self.cost, self.sets
         arrays = sets.offsets, sets.masks, sets.costs
         for done in range(0, times, AT_ONCE):
             if budget.over() or self._cost == np.inf:
                 break
-            count = min(AT_ONCE, times - done)
-            perturbed_climbs(*arrays, self._current, self._cost, self.order, self.cost, count, self._random)
+            count, share = min(AT_ONCE, times - done), hot * (COLD / hot) ** (done / times)
+            known = self._current, self._cost, self.order, self.cost
+            perturbed_climbs(*arrays, *known, count, share, self._losses, self._random)
             # Added up anew, without the errors of many changes.
             choice = np.empty_like(self.order)
             self._cost = cost_of_order(*arrays, self._current, choice)

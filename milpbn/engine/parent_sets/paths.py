@@ -1,7 +1,8 @@
-"""Rows of constraints on paths that a point of the linear program violates.
+"""Rows of constraints on paths, and of a limit of features, that a point of the linear program violates.
 
 At every point, a missing path from an ancestor is found as a minimum cut, and an excluded path as a shortest path.
-Independences are checked at integral points only; the row has a minimal set of arcs that leaves an active trail.
+Independences, and the number of features in families with the class, are checked at integral points only; the row has
+a minimal set of arcs that leaves an active trail, or too many features.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_wei
 from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
 from milpbn.engine.parent_sets.sets import members_of
 from milpbn.problem.constraints import Rules
-from milpbn.util.graphs import separated
 
 #: Capacities of a cut are whole numbers: shares times this.
 SCALE = 10**6
@@ -67,18 +67,23 @@ def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | No
 
 
 def broken_independences(point: Support, rules: Rules) -> list[Row]:
-    """Return rows that cut off an acyclic integral point that does not separate what it has to."""
+    """Return rows that cut off an acyclic integral point: one that separates too little, or has too many features."""
+    apart = sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2])))
+    parts = [
+        Rules(max_features=rules.max_features),
+        *(Rules(independences=frozenset([one])) for one in apart),
+    ]
     parents = [set(members_of(point.masks[t])) for t in point.offsets[:-1]]
     rows = []
-    for a, b, given in sorted(rules.independences, key=lambda one: (*one[:2], sorted(one[2]))):
-        if separated(parents, a, b, given):
+    for part in parts:
+        if not part.broken_by(parents):
             continue
-        # Fewer arcs separate no less; what is left after removing arcs one by one is a smallest set that does not.
+        # Fewer arcs break no more; what is left after removing arcs one by one is a smallest set that breaks the rule.
         left = [set(own) for own in parents]
         for i in range(len(left)):
             for j in sorted(left[i]):
                 left[i].remove(j)
-                if separated(left, a, b, given):
+                if not part.broken_by(left):
                     left[i].add(j)
         children = tuple(i for i, own in enumerate(left) if own)
         rows.append(Row(ARCS, children, tuple(sum(1 << j for j in left[i]) for i in children)))

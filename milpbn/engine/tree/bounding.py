@@ -32,9 +32,9 @@ from milpbn.util.budget import Budget
 
 _STEPS = TUNING.node_steps
 #: Numbers of steps between two checks of the clock; after the last one, samples and parent sets are selected again. The
-#: first bursts are short: they show which samples and parent sets matter.
+#: first burst ends where the temperature of the children is known. A call from Python takes a tenth of a millisecond.
 BURSTS = (_STEPS.burst,) * _STEPS.bursts
-FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst, *BURSTS)
+FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst + _STEPS.burst, *BURSTS[1:])
 
 
 class Incumbents(Protocol):
@@ -77,10 +77,18 @@ class Context:
     reduce: bool
     certify: bool
 
+    @property
+    def few(self) -> bool:
+        """Whether the number of features is limited."""
+        return self.problem.rules.max_features is not None
+
     @classmethod
     def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
         """Return the context of all expansions below a root."""
-        active = np.flatnonzero(root.multipliers)
+        # With a limit of features, that of the class's children matters as soon as some of them are decided.
+        few = root.problem.rules.max_features is not None
+        of_class = root.rows.members[:, -1] & (root.rows.limit >= 0) & few
+        active = np.flatnonzero((root.multipliers > 0) | of_class)
         return cls(root.problem, root.model, root.rows, active, reduce, certify)
 
 
@@ -125,7 +133,9 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
         The parent's bound.
     """
     model, point = worker.context.model, worker.point
-    width = _STEPS.likelihood_width if model.softening.smooth else _STEPS.width * model.softening.cap
+    width = max(_STEPS.width * model.softening.cap, _STEPS.least_width)
+    if model.softening.smooth:
+        width = _STEPS.likelihood_width
     reach = _STEPS.reach
     state = point.state
     start = float(state.temperature)

@@ -135,13 +135,17 @@ class BranchingRule:
     features, so a decision on one arc changes little. The pseudo-costs of a decision without observations are estimated
     from decisions on the same variables. For example, a feature that hardly varies is as good a parent as none, and no
     decision on it lowers the bound. `costs` are the observations so far; by default none.
+
+    With `few`, the number of features is limited. Arcs from the class then come first: until they are decided, a point
+    spreads its shares over more features, and each is worth nearly as much as the whole of it.
     """
 
-    def __init__(self, oracle: Oracle, costs: PseudoCosts | None = None) -> None:
-        self.oracle = oracle
+    def __init__(self, oracle: Oracle, costs: PseudoCosts | None = None, *, few: bool = False) -> None:
+        self.oracle, self.few = oracle, few
         V = len(oracle.offsets) - 1
         self.V = V
-        # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column. Else: arcs.
+        # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column, and with
+        # `few` arcs from it in the last row. Else: arcs.
         self.costs = PseudoCosts(np.zeros((2, V, V)), np.zeros((2, V, V))) if costs is None else costs
 
     def state(self) -> dict[str, NDArray[np.float64]]:
@@ -164,10 +168,11 @@ class BranchingRule:
         table[:c, :c] = np.triu(inner + inner.T, 1)
         table[np.arange(c), np.arange(c)] = 1.0 - inner.sum(axis=0)
         table[:c, c] = arcs[:c, c]
+        table[c, :c] = arcs[c, :c] if self.few else 0.0
         return table
 
     def _decision(self, a: int, b: int) -> Decision:
-        if self.oracle.kind != BRANCHINGS or b == self.V - 1:
+        if self.oracle.kind != BRANCHINGS or self.V - 1 in (a, b):
             return Decision(ARC, a, b)
         return Decision(ORPHAN, a, 0) if a == b else Decision(EDGE, a, b)
 
@@ -178,7 +183,9 @@ class BranchingRule:
             return (a, b)
         if kind == ORPHAN:
             return (a, a)
-        if kind == ARC and (self.oracle.kind != BRANCHINGS or b == self.V - 1):
+        if kind == ARC and (
+            self.oracle.kind != BRANCHINGS or b == self.V - 1 or (self.few and a == self.V - 1)
+        ):
             return (a, b)
         return None
 
@@ -200,6 +207,8 @@ class BranchingRule:
         table = self._table(arcs)
         inside = np.clip(table, 0.0, 1.0)
         open_ = (inside > INTEGRAL) & (inside < 1 - INTEGRAL)
+        if self.few and open_[-1].any():
+            open_[:-1] = False
         if open_.any():
             gain, least = self.expected(), _TREE.least_score
             score = np.maximum(gain[1] * (1 - inside), least) * np.maximum(gain[0] * inside, least)

@@ -104,6 +104,8 @@ def _bound_child(
     model = context.model
     rules, candidates = context.problem.rules, context.problem.candidates
     several = rules.max_children or rules.no_ancestors or rules.independences
+    if rules.max_features is not None:
+        child = child._replace(allowed=candidates.without_more_features(child.allowed, rules.max_features))
     if several and rules.broken_by(candidates.certain_parents(child.allowed)):
         # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
         out.leaf(number, node.weights)

@@ -115,7 +115,7 @@ def expand(worker: Worker, task: NodeTask) -> Expansion | None:
     """
     node, start = task.node, task.node.start
     model = worker.context.model
-    rule = BranchingRule(model.oracle, task.costs)
+    rule = BranchingRule(model.oracle, task.costs, few=worker.context.few)
     allowed = node.restriction().allowed
     candidates = rule.candidates(start.vertices, start.shares, allowed, _TREE.probed_decisions)
     best, best_score, taken = candidates[0], -1.0, None

@@ -85,7 +85,7 @@ class BranchAndBound:
         self.primal = PrimalHeuristic(
             root, best, events, self._lock, random_state, None if saved is None else saved.under("primal.")
         )
-        self.rule = BranchingRule(root.model.oracle)
+        self.rule = BranchingRule(root.model.oracle, few=root.problem.rules.max_features is not None)
         self._frontier, self._book = Frontier(), ProofBook(root)
         #: Says whether the search has to stop, by request or because the proof is full.
         self.budget = Budget(whole=events.budget)

@@ -220,7 +220,7 @@ def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeRe
     """
     model, found = worker.context.model, worker.incumbents
     assert isinstance(found, FoundStructures)
-    rule, frontier = BranchingRule(model.oracle, task.costs.copy()), Frontier()
+    rule, frontier = BranchingRule(model.oracle, task.costs.copy(), few=worker.context.few), Frontier()
     effort, last = replace(task.effort), task.last
     closed: list[tuple[int, BoundedNodes]] = []
     for node in task.nodes:

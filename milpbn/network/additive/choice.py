@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -33,7 +33,7 @@ STEP, LEAST, MOST = 3.0, 0.003, 300.0
 PRIOR_STEPS = 2.0
 #: Another candidate must be better by more than this many standard errors of the difference.
 CLEARLY = 0.25
-#: One that is worse by more than this many with the strengths of the best so far gets no strengths of its own.
+#: One that is worse by more than this many with the strengths of the best so far, in the folds until now, is given up.
 HOPELESS = 2.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
@@ -114,7 +114,7 @@ class FoldRows:
 
 @dataclass(frozen=True, eq=False)
 class Compared:
-    """A candidate with the held-out loss of every row, the mean over the repeats, shape (M,)."""
+    """A candidate with the mean held-out loss of every row, shape (M,); NaN where it was given up before."""
 
     candidate: Setup
     losses: NDArray[np.float64]
@@ -167,17 +167,27 @@ class Folds:
         return float(np.average(losses, weights=self.weights))
 
     def difference(self, one: NDArray[np.float64], other: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the mean difference of losses, and its standard error over the rows."""
-        more = one - other
-        mean = self.mean(more)
-        spread = float(np.average((more - mean) ** 2, weights=self.weights))
+        """Return the mean difference of losses, and its standard error, over the rows that have both."""
+        both = ~np.isnan(one - other)
+        more, weights = (one - other)[both], self.weights[both]
+        mean = float(np.average(more, weights=weights))
+        spread = float(np.average((more - mean) ** 2, weights=weights))
         return mean, math.sqrt(spread / len(more))
 
-    def losses(self, candidate: Setup) -> NDArray[np.float64]:
-        """Return the held-out loss of every row, shape (M,); raise `OutOfTime` if the budget ends."""
+    def losses(self, candidate: Setup, rival: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the held-out loss of every row, shape (M,); raise `OutOfTime` if the budget ends.
+
+        A candidate that is `HOPELESS` beside these losses of another one is given up after two folds or more; the other
+        rows have NaN.
+        """
         if candidate not in self.known:
-            total = np.zeros(len(self.weights))
+            total, times = np.zeros(len(self.weights)), np.zeros(len(self.weights))
             for number, part in enumerate(self.parts(candidate.cuts)):
+                if rival is not None and number > 1:
+                    so_far = total / np.where(times > 0, times, np.nan)
+                    more, error = self.difference(so_far, rival)
+                    if more > HOPELESS * error:
+                        return so_far
                 model, held_out = self._model(candidate, number, part)
                 key = candidate.cuts, candidate.structure, number, candidate.penalty.kappa
                 found = model.fit(candidate.penalty, self._starts.get(key), self._budget)
@@ -190,8 +200,9 @@ class Folds:
                 )  # the others are of classes that the training rows of the fold lack
                 own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
                 own[seen] = row_losses(scores[seen], held_out.classes[seen])
-                total[part.positions] += own / self.repeats
-            self.known[candidate] = total
+                total[part.positions] += own
+                times[part.positions] += 1
+            self.known[candidate] = total = total / times
             self._report(
                 f"tables on fine cuts: {describe(candidate)}: held-out log-loss {self.mean(total):.4f}"
             )
@@ -231,14 +242,19 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
     best = Compared(first, folds.losses(first))
     complete = True
     try:
+        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
+        if "pairs" in structures:  # quick, and the only one that sees some rules
+            other = replace(first, structure="pairs")
+            found = Compared(other, folds.losses(other, best.losses))
+            if folds.difference(found.losses, best.losses)[0] < 0.0:
+                best = found
         best = _tuned(folds, best)
         tried.append(best)
-        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
-        for change in _changes(other_cuts, structures, folds.sources.exact is not None):
+        for change in _changes(other_cuts, ["forest", *structures], folds.sources.exact is not None):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
-            found = Compared(other, folds.losses(other))
+            found = Compared(other, folds.losses(other, best.losses))
             more, error = folds.difference(found.losses, best.losses)
             if more <= HOPELESS * error:
                 found = _tuned(folds, found, passes=1)
@@ -325,26 +341,28 @@ def _criterion(folds: Folds, one: Compared) -> float:
     return folds.mean(one.losses) + prior / float(folds.weights.sum())
 
 
+def trial_of(
+    candidate: Setup, log_loss: float | None = None, difference: float = 0.0, standard_error: float = 0.0
+) -> AdditiveTrial:
+    """Return the record of a candidate; without a log-loss it was not compared."""
+    return AdditiveTrial(
+        cuts=candidate.cuts,
+        structure=candidate.structure,
+        **asdict(candidate.penalty.strengths),
+        kappa=candidate.penalty.kappa,
+        log_loss=log_loss,
+        difference=difference,
+        standard_error=standard_error,
+    )
+
+
 def fit_record(
     folds: Folds, best: Compared, tried: Sequence[Compared], complete: bool, n_folds: int
 ) -> AdditiveFit:
     """Return the record of a choice."""
-    trials = []
-    for one in tried:
-        more, error = folds.difference(one.losses, best.losses)
-        names = ("main_ridge", "main_smoothness", "pair_ridge", "pair_smoothness")
-        penalty = one.candidate.penalty
-        trials.append(
-            AdditiveTrial(
-                cuts=one.candidate.cuts,
-                structure=one.candidate.structure,
-                **dict(zip(names, penalty.strengths.values, strict=True)),
-                kappa=penalty.kappa,
-                log_loss=folds.mean(one.losses),
-                difference=more,
-                standard_error=error,
-            )
-        )
+    loss = folds.mean(best.losses)
+    gaps = [folds.difference(one.losses, best.losses) for one in tried]
+    trials = (trial_of(one.candidate, loss + gap[0], *gap) for one, gap in zip(tried, gaps, strict=True))
     return AdditiveFit(
         trials=tuple(trials),
         chosen=next(k for k, one in enumerate(tried) if one is best),

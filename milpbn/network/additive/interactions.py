@@ -56,9 +56,10 @@ class Residuals:
         # Of two classes the second says all.
         columns = slice(1, None) if posterior.shape[1] == 2 else slice(None)
         residuals = (truth - posterior)[:, columns]
-        self._slopes = rows.weights[:, None] * residuals
-        self._curvatures = (rows.weights[:, None] * posterior * (1.0 - posterior))[:, columns]
-        squares = float((self._slopes * residuals).sum())
+        self._slopes = np.ascontiguousarray((rows.weights[:, None] * residuals).T)  # one row per class
+        h = (rows.weights[:, None] * posterior * (1.0 - posterior))[:, columns]
+        self._curvatures = np.ascontiguousarray(h.T)
+        squares = float((self._slopes * residuals.T).sum())
         self._dispersion = squares / max(float(self._curvatures.sum()), np.finfo(np.float64).tiny)
         self._codes, self._sizes = model.data.codes, model.data.n_states
         #: The features that have more than one state.
@@ -70,7 +71,7 @@ class Residuals:
         for i in block:
             cells = cells * self._sizes[i] + self._codes[:, i]
         total = variance = 0.0
-        for slope, curvature in zip(self._slopes.T, self._curvatures.T, strict=True):
+        for slope, curvature in zip(self._slopes, self._curvatures, strict=True):
             g, h = np.bincount(cells, slope), np.bincount(cells, curvature)
             expected = self._dispersion * h / (h + RIDGE)
             total += 0.5 * float((g * g / (h + RIDGE) - expected).sum())

@@ -21,6 +21,7 @@ from milpbn.network.additive.choice import (
     Sources,
     choose,
     fit_record,
+    trial_of,
 )
 from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
@@ -29,12 +30,16 @@ from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.check import MonotoneFit
-from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.structure import Structure
-from milpbn.util.budget import Budget
+from milpbn.util.budget import Budget, Limit
 
 #: Ways to cut continuous columns into coarse intervals, the first one first.
 CUTS = ("boosted:8", "quantile:8", "mdl")
+#: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
+QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
+#: Up to so many rows the scores are multiplied by the factor, since the penalties suit four fifths of the rows.
+FEW_ROWS, SHARPER = 600, 1.1
 #: Accuracy of the fits to all rows; see `Objective.minimum`.
 TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
@@ -69,7 +74,7 @@ def choose_model(
     random_state: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> Chosen | str:
-    """Return the model that folds of the training rows choose, or why they cannot choose one, as a clause.
+    """Return the model that folds choose, the first one if there is no time for them, or why they cannot choose one.
 
     Parameters
     ----------
@@ -79,11 +84,6 @@ def choose_model(
         Where interactions may come from.
     cuts : str, optional
         How continuous columns are cut; by default what folds choose from `CUTS`.
-
-    Raises
-    ------
-    OutOfTime
-        If the time does not suffice for the first candidate.
     """
     index = training_rows(source)
     classes, weights = _classes(source, index)
@@ -107,8 +107,21 @@ def choose_model(
     folds = Folds(parts, sources, weights, repeats, budget, report)
     several = cuts is None and isinstance(source, Table) and "continuous" in source.kinds.values()
     first, *others = CUTS if several else (cuts or "",)
-    best, tried, complete = choose(folds, Setup(first), others)
-    return Chosen(best.candidate, sources, fit_record(folds, best, tried, complete, n_folds))
+    if several and len(classes) * len(np.unique(classes)) > MOST_PER_SECOND * budget.left():
+        first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
+    setup = Setup(first)
+    try:
+        best, tried, complete = choose(folds, setup, others)
+    except OutOfTime:
+        first_only = (trial_of(setup),)
+        record = AdditiveFit(
+            trials=first_only, chosen=0, rows=len(index), folds=n_folds, repeats=repeats, complete=False
+        )
+        return Chosen(setup, sources, record)
+    record = fit_record(folds, best, tried, complete, n_folds)
+    return Chosen(
+        best.candidate, sources, replace(record, sharper=SHARPER if len(index) <= FEW_ROWS else 1.0)
+    )
 
 
 def fitted(
@@ -117,30 +130,36 @@ def fitted(
     blocks: Sequence[Block],
     structure: Structure,
     budget: Budget,
-    wishes: Sequence[Monotone] = (),
+    constraints: Sequence[MonotoneConstraint] = (),
 ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
     The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
-    folds must end before the budget does, else `OutOfTime`; a better one may be cut short, that of wishes may not.
-    Beside the tables is what the wishes cost, without the check of them; None without wishes.
+    folds is made beyond the time limit, too; `OutOfTime` if something else ends it. A better one may be cut short, the
+    monotone one may not.
+    Beside the tables is what the constraints cost, without the check of them; None without any.
     """
     model, penalty = Additive(data, blocks), chosen.setup.penalty
-    weights = model.fit(penalty, None, budget)
-    if budget.over():
+    # It takes as long as one candidate's in a few folds.
+    untimed = Budget(cancelled=lambda: budget.stop() not in (None, Limit.TIME))
+    weights = model.fit(penalty, None, untimed)
+    if untimed.over():
         raise OutOfTime
     weights = free = model.fit(penalty, weights, budget, TOLERANCE)
-    ladders = [Ladder.of(wish, data.variables) for wish in wishes]
-    if ladders:
-        weights = model.fit_monotone(penalty, free, ladders, budget.over, TOLERANCE)
+    orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
+    if orders:
+        weights = model.fit_monotone(penalty, free, orders, budget.over, TOLERANCE)
         if budget.over():
             raise OutOfTime
-    made = tables_of(model, weights, penalty.kappa, structure, ladders=ladders, stopping=budget.over)
-    if isinstance(made, str) or not ladders:
+    sharper = chosen.record.sharper
+    made = tables_of(
+        model, sharper * weights, sharper * penalty.kappa, structure, orders=orders, stopping=budget.over
+    )
+    if isinstance(made, str) or not orders:
         return made if isinstance(made, str) else (*made, None)
     rows, losses = model.held_out(data), []
     for each in (weights, free):
-        of_rows = row_losses(rows.scores(each, penalty.kappa), rows.classes)
+        of_rows = row_losses(sharper * rows.scores(each, penalty.kappa), rows.classes)
         losses.append(float(np.average(of_rows, weights=rows.weights)))
     return *made, MonotoneFit(features=(), log_loss=losses[0], free_log_loss=losses[1])
 

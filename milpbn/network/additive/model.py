@@ -18,8 +18,8 @@ from milpbn.data.resolutions import coarse_features, nested
 from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.monotone.changes import Term
+from milpbn.network.monotone.constraints import StateOrder
 from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
-from milpbn.network.monotone.wishes import Ladder
 from milpbn.util.budget import Budget
 
 
@@ -80,7 +80,7 @@ class Additive:
         self,
         penalty: Penalty,
         weights: NDArray[np.float64],
-        ladders: Sequence[Ladder],
+        orders: Sequence[StateOrder],
         stopping: Callable[[], bool],
         tolerance: float = TOLERANCE,
     ) -> NDArray[np.float64]:
@@ -95,7 +95,7 @@ class Additive:
             lambda point: objective.evaluate(point, matrix),
             weights,
             objective.curvature(matrix),
-            MonotoneRows.of(ladders, terms, self.data.variables, weights.shape),
+            MonotoneRows.of(orders, terms, self.data.variables, weights.shape),
             tolerance=tolerance * np.sqrt(objective.size),
             stopping=stopping,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
@@ -33,7 +33,8 @@ class AdditiveTrial:
     kappa : float
         Share of naive Bayes in the log-odds, beside the terms.
     log_loss : float
-        Mean of -log P(c_m | x_m) in nats over the held-out rows.
+        Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
+        a candidate that was given up after some folds it is the chosen one's and the difference there.
     difference, standard_error : float
         Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
     """
@@ -45,9 +46,14 @@ class AdditiveTrial:
     pair_ridge: NotNegative
     pair_smoothness: NotNegative
     kappa: NotNegative
-    log_loss: NotNegative
+    log_loss: NotNegative | None
     difference: float
     standard_error: NotNegative
+
+    @property
+    def strengths(self) -> tuple[float, float, float, float]:
+        """Ridge and smoothness of main effects, and of interactions."""
+        return self.main_ridge, self.main_smoothness, self.pair_ridge, self.pair_smoothness
 
     def describe(self) -> str:
         """Return the candidate in words."""
@@ -71,6 +77,8 @@ class AdditiveFit:
         Whether all candidates were compared before the time was over.
     wider : bool
         Whether features could get more parents than the score allowed at first.
+    sharper : float
+        By what the scores of the fit to all rows are multiplied.
     """
 
     trials: tuple[AdditiveTrial, ...]
@@ -80,6 +88,8 @@ class AdditiveFit:
     repeats: Count
     complete: bool
     wider: bool = False
+    sharper: NotNegative = 1.0
+    LATER: ClassVar = ("sharper",)
 
     @property
     def choice(self) -> AdditiveTrial:
@@ -102,10 +112,14 @@ class AdditiveFit:
     def describe(self) -> list[str]:
         """Return sentences for the user: what was chosen, and what was compared."""
         one = self.choice
+        known = one.log_loss is not None
+        compared = (
+            f"; log-loss {one.log_loss:.4f} in {self.folds} folds" if known else ", the first candidate"
+        )
         lines = [
-            f"{one.describe()}; log-loss {one.log_loss:.4f} in {self.folds} folds",
-            f"ridge and smoothness of main effects {one.main_ridge:g} and {one.main_smoothness:g}, "
-            f"of interactions {one.pair_ridge:g} and {one.pair_smoothness:g}",
+            f"{one.describe()}{compared}",
+            "ridge and smoothness of main effects {:.3g} and {:.3g}, "
+            "of interactions {:.3g} and {:.3g}".format(*one.strengths),
         ]
         for trial in self.trials:
             if trial is not one:
@@ -113,6 +127,9 @@ class AdditiveFit:
                     f"{trial.describe()}: log-loss {trial.log_loss:.4f}, "
                     f"{trial.difference:+.4f} +- {trial.standard_error:.4f} from the chosen one"
                 )
+        if self.sharper != 1.0:
+            lines.append(f"The log-odds of the fit to all rows are multiplied by {self.sharper:g}.")
         if not self.complete:
-            lines.append("The time limit ended the choice before all candidates were compared.")
+            which = "all candidates were" if known else "one was"
+            lines.append(f"The time limit ended the choice before {which} compared on held-out rows.")
         return lines

@@ -21,7 +21,7 @@ from milpbn.network.additive.model import Additive
 from milpbn.network.cpt import Cpt, log_cpts
 from milpbn.network.inference.elimination import aligned
 from milpbn.network.monotone.changes import lifted
-from milpbn.network.monotone.wishes import Ladder
+from milpbn.network.monotone.constraints import StateOrder
 from milpbn.network.parameters.nearest import nearest
 from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.structure import Structure
@@ -66,12 +66,12 @@ def tables_of(
     kappa: float,
     structure: Structure,
     *,
-    ladders: Sequence[Ladder] = (),
+    orders: Sequence[StateOrder] = (),
     stopping: Callable[[], bool] = lambda: False,
 ) -> tuple[Structure, tuple[Cpt, ...]] | str:
     """Return a network and its probability tables with the posteriors of an additive model, or why there are none.
 
-    The posteriors are exactly monotone along the ladders.
+    The posteriors are exactly monotone along these orders.
 
     The network has the arcs of `network_of`'s for this structure of the coarse features, and those that
     `milpbn.network.parameters.normalised.completed` adds.
@@ -100,7 +100,7 @@ def tables_of(
     for i in model.features:
         add(i, kappa * model.bayes.table(i), (i,))
     found = _masked([Cpt(c.variable, c.parents, t) for c, t in zip(generative, tables, strict=True)], data)
-    found = lifted(found, data.variables, ladders)
+    found = lifted(found, data.variables, orders)
     if whole != network:
         found, generative = (
             widened(found, whole, data.n_states),

@@ -7,7 +7,8 @@ family with parents in other columns, :math:`T_c(a, b, ...) = \log P(a | b, ...,
 
 for one parent, where each effect has the mean 0 over the states of each of its variables, and is the mean of T over the
 other ones less the smaller effects. A and B are added to the curves of their columns, and M is what only both columns
-together say. All sums stay as they are.
+together say. All sums stay as they are. Networks with wide families are read so, too: their many tables of a few
+columns make normalisers that cancel in the sums.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from milpbn.network.explanation.terms import Terms
 
 #: The effects of a family in nats, by their variables in ascending order; shape (states of each..., C).
 Effects: TypeAlias = Mapping[tuple[int, ...], NDArray[np.float64]]
+#: Features from which on a family is wide; differences between classes in nats up to which an effect is nothing.
+WIDE, NOTHING = 4, 1e-9
 
 
 def shared_columns(variables: Sequence[Variable]) -> list[list[int]]:
@@ -33,14 +36,22 @@ def shared_columns(variables: Sequence[Variable]) -> list[list[int]]:
     return [places for places in by_column(variables[:-1]).values() if len(places) > 1]
 
 
+def by_effects(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> bool:
+    """Return whether a network is explained by effects: a column has two variables, or a family is wide."""
+    last = len(variables) - 1
+    return bool(shared_columns(variables)) or any(
+        len({*c.parents, c.variable} - {last}) >= WIDE for c in cpts
+    )
+
+
 def effects_of(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> dict[int, Effects]:
-    """Return the effects of the families that are taken apart, by their children; none if no column is shared.
+    """Return the effects of the families that are taken apart, by their children; none without `by_effects`.
 
     They have the class and parents in other columns, and no probability of 0. A child's own effect contains the mean.
     """
     last = len(variables) - 1
     found: dict[int, Effects] = {}
-    for cpt in cpts[:last] if shared_columns(variables) else ():
+    for cpt in cpts[:last] if by_effects(variables, cpts) else ():
         features = sorted({*cpt.parents, cpt.variable} - {last})
         columns = {variables[i].raw_column for i in features}
         if last not in cpt.parents or not 1 < len(features) == len(columns) or not cpt.table.all():
@@ -86,7 +97,11 @@ def taken_apart(part: Terms, families: Mapping[int, Effects], codes: NDArray[np.
                 together.setdefault(own, np.zeros((len(rows), logs.shape[2])))[known] += values
     if not apart:
         return part
-    whole = np.concatenate([logs[:, :-1], np.stack(list(together.values()), axis=1), logs[:, -1:]], axis=1)
+    for own in [own for own, values in together.items() if np.ptp(values, axis=1).max() < NOTHING]:
+        logs[:, place[own[0]]] += together.pop(own)
+    whole = np.concatenate(
+        [logs[:, :-1], *(each[:, None] for each in together.values()), logs[:, -1:]], axis=1
+    )
     groups = (*part.groups[:-1], *together, part.groups[-1])
     return replace(part, groups=groups, log_probabilities=whole, apart=tuple(apart), together=tuple(together))
 
@@ -113,10 +128,10 @@ def curve(
 
 
 def interactions(families: Mapping[int, Effects]) -> dict[tuple[int, ...], NDArray[np.float64]]:
-    """Return the effects of several variables, added up over the families, by their variables."""
+    """Return the effects of several variables that are not 0, added up over the families, by their variables."""
     total: dict[tuple[int, ...], NDArray[np.float64]] = {}
     for effects in families.values():
         for own, effect in effects.items():
             if len(own) > 1:
                 total[own] = total[own] + effect if own in total else effect
-    return total
+    return {own: effect for own, effect in total.items() if np.ptp(effect, axis=-1).max() >= NOTHING}

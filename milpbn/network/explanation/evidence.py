@@ -14,7 +14,7 @@ from milpbn.data.dataset import Variable, by_column
 from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.columns import curve, effects_of, interactions, shared_columns
+from milpbn.network.explanation.columns import by_effects, curve, effects_of, interactions
 from milpbn.network.explanation.terms import log_ratio
 from milpbn.network.explanation.wording import (
     base_rate_of,
@@ -29,6 +29,8 @@ from milpbn.util.jsonable import json_safe
 
 #: Number of classes that a line shows, the favoured ones first, and of intervals of a curve.
 _CLASSES, _PIECES = 5, 10
+#: Of an interaction with more cells than the first number only the largest are shown, the second number.
+_CELLS, _LARGEST = 12, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +134,7 @@ def family_tables(variables: tuple[Variable, ...], cpts: Sequence[Cpt]) -> tuple
     last = len(variables) - 1
     whole = {i for i in range(last + 1) if last in (i, *cpts[i].parents)}
     found: list[FamilyTable] = []
-    if shared_columns(variables):
+    if by_effects(variables, cpts):
         families = effects_of(variables, cpts)
         columns = by_column(variables[:last])
         for places in columns.values():
@@ -211,7 +213,11 @@ def _legend(classes: Sequence[str]) -> str:
 def _of_table(table: FamilyTable, shown: int) -> list[str]:
     """Return the lines of a table: with two classes one per state of the parents, else one per cell."""
     table, left = _shortened(table)
-    lines = _of_two_classes(table, shown) if len(table.classes) == 2 else _of_many_classes(table)
+    two = len(table.classes) == 2
+    if table.form == "interaction" and table.n_cells > _CELLS:
+        lines = _largest(table)
+    else:
+        lines = _of_two_classes(table, shown) if two else _of_many_classes(table)
     name = f"{table.variable}{left}" if table.states else base_rate_of(table.variable)
     if not table.parents and len(lines) == 1:
         return [f"{name}: {lines[0]}"]
@@ -263,13 +269,32 @@ def _of_two_classes(table: FamilyTable, shown: int) -> list[str]:
     return lines
 
 
+def _largest(table: FamilyTable) -> list[str]:
+    """Return the lines of the largest cells of a table, and how large the others are at most."""
+    cells = list(table.cells())
+    sizes = [-evidence.min() for _, evidence in cells]
+    order = np.argsort(sizes)[::-1].tolist()
+    ratios = table.log_ratios(table.classes[1], table.classes[0]).ravel()
+    numbers = (
+        [nats(r) for r in ratios]
+        if len(table.classes) == 2
+        else [_numbers(table.classes, e) for _, e in cells]
+    )
+    lines = [f"{joined(cells[k][0])}: {numbers[k]}" for k in order[:_LARGEST]]
+    return [*lines, f"... {len(cells) - _LARGEST} more cells, of at most {sizes[order[_LARGEST]]:.3f} nats"]
+
+
+def _numbers(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
+    order = np.argsort(-evidence, kind="stable")
+    numbers = [f"{classes[c]} ({nats(evidence[c])})" for c in order[:_CLASSES]]
+    left = len(classes) - _CLASSES
+    return ", ".join(numbers + ([f"... {left} more classes"] if left > 0 else []))
+
+
 def _of_many_classes(table: FamilyTable) -> list[str]:
     lines = []
     for conditions, evidence in table.cells():
-        order = np.argsort(-evidence, kind="stable")
-        numbers = [f"{table.classes[c]} ({nats(evidence[c])})" for c in order[:_CLASSES]]
-        left = len(table.classes) - _CLASSES
-        shortened = ", ".join(numbers + ([f"... {left} more classes"] if left > 0 else []))
+        shortened = _numbers(table.classes, evidence)
         *above, own = conditions if table.states else (*conditions, ("", ""))
         words = ", ".join(filter(None, (joined(above), own[1])))  # the variable's name is in the heading
         lines.append(f"{words}: {shortened}" if words else shortened)

@@ -30,7 +30,7 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import aligned
 from milpbn.network.inference.plan import elimination_order
-from milpbn.network.monotone.wishes import Ladder
+from milpbn.network.monotone.constraints import StateOrder
 from milpbn.util.jsonable import LARGEST_COUNT
 
 #: A change down to minus this counts as none, in nats: logarithms of probabilities are rounded.
@@ -79,8 +79,8 @@ class Elimination(NamedTuple):
     """How the smallest changes along a column follow from those of the terms that hold it.
 
     Where variables code the same column, the one with the most states among those of the terms stands for it. For each
-    term, `scopes` has its columns other than the ladder's, and `ends` the cells of its flattened table after and before
-    each step from one state to the next, shape (S - 1, states of each column of the scope...).
+    term, `scopes` has its columns other than that, and `ends` the cells of its flattened table after and before each
+    step from one state to the next, shape (S - 1, states of each column of the scope...).
     """
 
     terms: list[Term]
@@ -90,13 +90,13 @@ class Elimination(NamedTuple):
     buckets: list[Bucket]
 
 
-def elimination(ladder: Ladder, terms: Sequence[Term], variables: Sequence[Variable]) -> Elimination:
-    """Return the elimination for those terms that hold the ladder's column; `InputError` if a table is too large."""
-    terms = [term for term in terms if {*term.axes} & {*ladder.places}]
+def elimination(order: StateOrder, terms: Sequence[Term], variables: Sequence[Variable]) -> Elimination:
+    """Return the elimination for those terms that hold the monotone column; `InputError` if a table is too large."""
+    terms = [term for term in terms if {*term.axes} & {*order.places}]
     used = {i for term in terms for i in term.axes}
     finest: dict[int, int] = {}
     for places in by_column(variables).values():
-        own = [ladder.finest] if ladder.finest in places else [i for i in places if i in used]
+        own = [order.finest] if order.finest in places else [i for i in places if i in used]
         finest |= dict.fromkeys(places, max(own, key=lambda i: variables[i].n_states, default=-1))
     scopes, ends = [], []
     for axes, _, _ in terms:
@@ -107,11 +107,11 @@ def elimination(ladder: Ladder, terms: Sequence[Term], variables: Sequence[Varia
             index.append(coarser_codes(variables[finest[i]], variables[i]).reshape(shape))
         shape = [variables[i].n_states for i in axes]
         cells = np.ravel_multi_index(tuple(np.broadcast_arrays(*index)), shape)
-        along = np.moveaxis(cells, scope.index(ladder.finest), 0)[list(ladder.codes)]
-        scopes.append(tuple(i for i in scope if i != ladder.finest))
+        along = np.moveaxis(cells, scope.index(order.finest), 0)[list(order.codes)]
+        scopes.append(tuple(i for i in scope if i != order.finest))
         ends.append((along[1:], along[:-1]))
     sizes = {i: variables[i].n_states for scope in scopes for i in scope}
-    most = MAX_ENTRIES // max(1, len(ladder.codes) * len(ladder.classes))
+    most = MAX_ENTRIES // max(1, len(order.codes) * len(order.classes))
     return Elimination(terms, scopes, ends, sizes, _buckets(scopes, sizes, most))
 
 
@@ -143,7 +143,7 @@ def differences(values: NDArray[np.float64], classes: Sequence[int]) -> NDArray[
 
 
 def smallest_changes(
-    ladder: Ladder, variables: Sequence[Variable], logs: Sequence[Cpt]
+    order: StateOrder, variables: Sequence[Variable], logs: Sequence[Cpt]
 ) -> tuple[NDArray[np.float64], int]:
     """Return the smallest change of the log-odds at each step, and over how many joint states of other columns.
 
@@ -159,11 +159,11 @@ def smallest_changes(
     combinations : int
         0 if the log-odds of complete rows do not depend on the column.
     """
-    terms, scopes, ends, sizes, buckets = elimination(ladder, terms_of(logs, len(variables) - 1), variables)
-    shape = max(len(ladder.codes) - 1, 0), len(ladder.classes) - 1
+    terms, scopes, ends, sizes, buckets = elimination(order, terms_of(logs, len(variables) - 1), variables)
+    shape = max(len(order.codes) - 1, 0), len(order.classes) - 1
     changes = []
     for term, (after, before) in zip(terms, ends, strict=True):
-        odds = differences(term.scores, ladder.classes)
+        odds = differences(term.scores, order.classes)
         changes.append(np.moveaxis(odds[after] - odds[before], -1, 1))
     lead = (-1, -2)  # the steps and the classes
     for bucket in buckets:
@@ -177,31 +177,31 @@ def smallest_changes(
     return changes[-1], min(combinations, LARGEST_COUNT)
 
 
-def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], ladders: Sequence[Ladder]) -> list[Cpt]:
+def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], orders: Sequence[StateOrder]) -> list[Cpt]:
     """Return log-linear weights of which all log-odds are monotone, as near as functions of single columns allow.
 
     Along a column each change whose smallest value is negative gets as much as it lacks, and `TIE` in addition. The
     function has the mean 0 over the states; the state of missing values gets nothing.
     """
     out, target = list(weights), len(variables) - 1
-    for ladder in ladders:
-        least, _ = smallest_changes(ladder, variables, out)
+    for order in orders:
+        least, _ = smallest_changes(order, variables, out)
         if not (least < 0).any():
             continue
         lack = np.where(least < TIE, TIE - least, 0.0)
         # From changes of log-odds between classes, and between states, to scores.
-        scores = np.zeros((len(ladder.codes), len(ladder.classes)))
+        scores = np.zeros((len(order.codes), len(order.classes)))
         scores[1:, 1:] = np.cumsum(np.cumsum(lack, axis=0), axis=1)
         scores -= scores.mean(axis=0)
-        added = np.zeros((variables[ladder.finest].n_states, len(ladder.classes)))
-        added[np.ix_(ladder.codes, ladder.classes)] = scores
+        added = np.zeros((variables[order.finest].n_states, len(order.classes)))
+        added[np.ix_(order.codes, order.classes)] = scores
         number, axes = next(
             (k, axes)
             for k, axes in enumerate((*cpt.parents, cpt.variable) for cpt in out)
-            if target in axes and ladder.finest in axes
+            if target in axes and order.finest in axes
         )
         out[number] = replace(
-            out[number], table=out[number].table + aligned(added, (ladder.finest, target), axes)
+            out[number], table=out[number].table + aligned(added, (order.finest, target), axes)
         )
     return out
 
@@ -209,7 +209,7 @@ def lifted(weights: Sequence[Cpt], variables: Sequence[Variable], ladders: Seque
 def pooled(
     weights: Sequence[Cpt],
     variables: Sequence[Variable],
-    ladders: Sequence[Ladder],
+    orders: Sequence[StateOrder],
     shares: Mapping[int, NDArray[np.float64]],
 ) -> list[Cpt]:
     """Return log-linear weights that are monotone because neighbouring states of a column have the same ones.
@@ -219,19 +219,19 @@ def pooled(
     Columns with several variables stay as they are.
     """
     out, target = list(weights), len(variables) - 1
-    for ladder in ladders:
-        if len(ladder.places) > 1:
+    for order in orders:
+        if len(order.places) > 1:
             continue
-        block = np.arange(len(ladder.codes))
-        while (least := smallest_changes(ladder, variables, out)[0].min(axis=1, initial=0.0)).any():
+        block = np.arange(len(order.codes))
+        while (least := smallest_changes(order, variables, out)[0].min(axis=1, initial=0.0)).any():
             worst = int(least.argmin())
             block[block == block[worst + 1]] = block[worst]
-            joined = np.array(ladder.codes)[block == block[worst]]
-            share = shares[ladder.finest][joined] / shares[ladder.finest][joined].sum()
+            joined = np.array(order.codes)[block == block[worst]]
+            share = shares[order.finest][joined] / shares[order.finest][joined].sum()
             for k, cpt in enumerate(out):
                 axes = (*cpt.parents, cpt.variable)
-                if target in axes and ladder.finest in axes:
-                    table = np.moveaxis(cpt.table.copy(), axes.index(ladder.finest), 0)
+                if target in axes and order.finest in axes:
+                    table = np.moveaxis(cpt.table.copy(), axes.index(order.finest), 0)
                     table[joined] = np.tensordot(share, table[joined], 1)
-                    out[k] = replace(cpt, table=np.moveaxis(table, 0, axes.index(ladder.finest)))
+                    out[k] = replace(cpt, table=np.moveaxis(table, 0, axes.index(order.finest)))
     return out

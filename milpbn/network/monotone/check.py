@@ -14,7 +14,7 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
 from milpbn.network.monotone.changes import TIE, smallest_changes
-from milpbn.network.monotone.wishes import Ladder, Monotone, read_wishes
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder, read_monotone
 from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
@@ -25,7 +25,7 @@ class MonotoneCheck:
 
     Attributes
     ----------
-    wish : Monotone
+    constraint : MonotoneConstraint
         What was asked.
     smallest : float
         The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
@@ -33,35 +33,36 @@ class MonotoneCheck:
         How many joint states of other columns this is about; 0 if no complete row's log-odds depend on the column.
     """
 
-    wish: Monotone
+    constraint: MonotoneConstraint
     smallest: float
     combinations: int
 
     @property
     def holds(self) -> bool:
-        """Whether the wish holds, changes of `TIE` aside."""
+        """Whether the constraint holds, changes of `TIE` aside."""
         return self.smallest >= -TIE
 
     def __str__(self) -> str:
         """Return a sentence."""
         if not self.combinations:
-            return f"{self.wish}: no complete row depends on it"
+            return f"{self.constraint}: no complete row depends on it"
         if self.holds:
             least, n = (self.smallest if self.smallest > 1e-9 else 0.0), self.combinations
-            return f"{self.wish}: smallest change {least:.4g}" + (
+            return f"{self.constraint}: smallest change {least:.4g}" + (
                 f", over {n:,} joint states of other features" if n > 1 else ""
             )
-        return f"not true that {self.wish}: somewhere they do by {-self.smallest:.4g}"
+        return f"not true that {self.constraint}: somewhere they do by {-self.smallest:.4g}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         own = {"smallest": self.smallest, "combinations": self.combinations}
-        return {"wish": self.wish.to_dict(), **own, "holds": self.holds}
+        return {"constraint": self.constraint.to_dict(), **own, "holds": self.holds}
 
     @classmethod
     def read(cls, f: Fields) -> MonotoneCheck:
-        """Read what `to_dict` returned; whether the wish holds follows from the rest."""
-        return read_as(cls, f, "holds")
+        """Read what `to_dict` returned; whether the constraint holds follows from the rest."""
+        key = "wish" if "wish" in f else "constraint"  # files of earlier versions have the first
+        return read_as(cls, f, "holds", key, constraint=read_as(MonotoneConstraint, f.fields(key)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class MonotoneFit:
         One for each feature.
     log_loss, free_log_loss : float or None
         Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
-        strength without the wish. None if nothing was fitted.
+        strength without the constraints. None if nothing was fitted.
     held_out_log_loss, free_held_out_log_loss : float or None
         The same over the held-out rows of folds; None without folds.
     """
@@ -107,7 +108,7 @@ class MonotoneFit:
 
 
 def check_monotone(
-    variables: Sequence[Variable], cpts: Sequence[Cpt], wishes: Sequence[Monotone]
+    variables: Sequence[Variable], cpts: Sequence[Cpt], constraints: Sequence[MonotoneConstraint]
 ) -> tuple[MonotoneCheck, ...]:
     """Return whether a classifier with these tables is monotone, exactly, over all complete rows.
 
@@ -125,10 +126,10 @@ def check_monotone(
         )
     logs = [replace(cpt, table=np.log(cpt.table)) for cpt in cpts]
     found = []
-    for wish in wishes:
-        ladder = Ladder.of(wish, variables)
-        least, combinations = smallest_changes(ladder, variables, logs)
-        found.append(MonotoneCheck(wish, float(least.min()) if least.size else 0.0, combinations))
+    for constraint in constraints:
+        order = StateOrder.of(constraint, variables)
+        least, combinations = smallest_changes(order, variables, logs)
+        found.append(MonotoneCheck(constraint, float(least.min()) if least.size else 0.0, combinations))
     return tuple(found)
 
 
@@ -140,9 +141,9 @@ def check_classifier(
     Parameters
     ----------
     classifier : Classifier or PseudoClassifier
-        A network, with or without such a wish; an average of networks is refused.
+        A network, fitted with such constraints or not; an average of networks is refused.
     asked : mapping
-        As for `read_wishes`, for example ``{"age": "+"}``.
+        As for `read_monotone`, for example ``{"age": "+"}``.
     positive : str, optional
         The class of two that is meant; by default the one that is less probable without any evidence.
     """
@@ -155,5 +156,5 @@ def check_classifier(
     if len(target.states) == 2 and positive is None:
         found = classifier.posterior(target.name)
         positive = min(reversed(target.states), key=found.__getitem__)
-    wishes = read_wishes(asked, classifier.variables, positive)
-    return check_monotone(classifier.variables, classifier.cpts, wishes)
+    constraints = read_monotone(asked, classifier.variables, positive)
+    return check_monotone(classifier.variables, classifier.cpts, constraints)

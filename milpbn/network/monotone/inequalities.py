@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 from milpbn.data.dataset import Variable
 from milpbn.network.inference.elimination import aligned
 from milpbn.network.monotone.changes import Bucket, Term, differences, elimination
-from milpbn.network.monotone.wishes import Ladder
+from milpbn.network.monotone.constraints import StateOrder
 
 #: Rounds of multipliers, and iterations of the solver in each.
 ROUNDS, ITERATIONS = 25, 400
@@ -72,19 +72,19 @@ class MonotoneRows:
     @classmethod
     def of(
         cls,
-        ladders: Sequence[Ladder],
+        orders: Sequence[StateOrder],
         terms: Sequence[Term],
         variables: Sequence[Variable],
         shape: tuple[int, int],
     ) -> MonotoneRows:
-        """Return the rows of all ladders for unknowns of a shape (K, C'). The ladders have the same classes."""
-        classes = ladders[0].classes
+        """Return the rows of all columns for unknowns of a shape (K, C'). The orders have the same classes."""
+        classes = orders[0].classes
         cells: Entries = []
         minima: Entries = []
         constants, n_minima = [np.zeros((0, len(classes) - 1))], 0
-        for ladder in ladders:
-            own, scopes, ends, sizes, buckets = elimination(ladder, terms, variables)
-            steps = len(ladder.codes) - 1
+        for order in orders:
+            own, scopes, ends, sizes, buckets = elimination(order, terms, variables)
+            steps = len(order.codes) - 1
             if not own or steps < 1:
                 continue
             made: dict[int, NDArray[np.int64]] = {}

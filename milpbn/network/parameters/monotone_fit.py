@@ -14,8 +14,8 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.monotone.changes import lifted, pooled, terms_of
 from milpbn.network.monotone.check import MonotoneFit, check_monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
-from milpbn.network.monotone.wishes import Ladder, Monotone
 from milpbn.network.parameters.conditional import Stopped, curvature, objective
 from milpbn.network.parameters.folds import STRENGTHS
 from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
@@ -30,7 +30,7 @@ TOLERANCE = 1e-5
 
 def monotone_weights(
     model: LogLinear,
-    ladders: Sequence[Ladder],
+    orders: Sequence[StateOrder],
     kappa: float,
     strength: float,
     stopping: Callable[[], bool],
@@ -38,15 +38,15 @@ def monotone_weights(
     """Return the tables of weights that minimise the penalised loss among those that are monotone.
 
     The deviations are those from a share kappa of the generative weights in which neighbouring states of monotone
-    features are joined where they break the wish. These weights are also the result if there is no time for a better
-    one.
+    features are joined where they break a constraint. These weights are also the result if there is no time for better
+    ones.
     """
     variables, target = model.data.variables, model.data.n_features
     codes, shares = model.data.codes, dict[int, NDArray[np.float64]]()
-    for i in (ladder.finest for ladder in ladders):
+    for i in (order.finest for order in orders):
         counts = np.bincount(codes[:, i], model.data.weights, variables[i].n_states)
         shares[i] = counts.astype(np.float64) + 1.0
-    base = lifted(pooled(model.weights(kappa, None), variables, ladders, shares), variables, ladders)
+    base = lifted(pooled(model.weights(kappa, None), variables, orders, shares), variables, orders)
     terms = terms_of(base, target, model.design.first)
     rows, _ = model.rows
     offset = class_log_joint(rows.codes, model.structure, base, model.data.n_classes, np.asarray)
@@ -55,23 +55,23 @@ def monotone_weights(
         lambda point: objective(point, rows, offset, strength),
         start,
         curvature(rows, strength),
-        MonotoneRows.of(ladders, terms, variables, start.shape),
+        MonotoneRows.of(orders, terms, variables, start.shape),
         tolerance=TOLERANCE * np.sqrt(rows.weight),
         stopping=stopping,
     )
-    best = lifted(model.design.tables(base, 1.0, found), variables, ladders)
+    best = lifted(model.design.tables(base, 1.0, found), variables, orders)
     return min((best, base), key=lambda weights: model.log_loss(weights, model.data))
 
 
 def monotone_fit(
     model: LogLinear,
-    ladders: Sequence[Ladder],
+    orders: Sequence[StateOrder],
     classifier: Classifier,
     record: ParameterFit,
     random_state: int,
     stopping: Callable[[], bool],
 ) -> tuple[ParameterFit, list[Cpt]]:
-    """Return the record with what the wishes cost on the training rows and in its folds, and the tables of weights.
+    """Return the tables of weights, and the record with what the constraints cost on the training rows and in folds.
 
     Where the choice of kappa and strength has no deviations, they get the largest strength.
     """
@@ -79,11 +79,11 @@ def monotone_fit(
     if strength is None:
         strength = STRENGTHS[0]
         record = replace(record, method="hybrid", fitted=True, kappa=kappa, strength=strength, note="")
-    places = {i for ladder in ladders for i in ladder.places}
+    places = {i for order in orders for i in order.places}
 
     def both(of: LogLinear) -> tuple[list[Cpt], list[Cpt]]:
         free = of.deviations(kappa, strength, of.origin(), PATH_TOLERANCE, stopping)
-        return monotone_weights(of, ladders, kappa, strength, stopping), of.weights(kappa, free)
+        return monotone_weights(of, orders, kappa, strength, stopping), of.weights(kappa, free)
 
     data, found = model.data, both(model)
     train, held_out = [model.log_loss(weights, data) for weights in found], [None, None]
@@ -105,16 +105,18 @@ def monotone_fit(
     return replace(record, monotone=costs), found[0]
 
 
-def checked(classifier: Classifier, wishes: Sequence[Monotone], record: ParameterFit) -> ParameterFit:
+def checked(
+    classifier: Classifier, constraints: Sequence[MonotoneConstraint], record: ParameterFit
+) -> ParameterFit:
     """Return a record with whether a classifier is monotone; `InputError` if that takes too much memory."""
-    features = check_monotone(classifier.variables, classifier.cpts, wishes)
+    features = check_monotone(classifier.variables, classifier.cpts, constraints)
     costs = MonotoneFit(features=()) if record.monotone is None else record.monotone
     return replace(record, monotone=replace(costs, features=features))
 
 
 def made_monotone(
     classifier: Classifier,
-    monotone: Sequence[Monotone],
+    monotone: Sequence[MonotoneConstraint],
     record: ParameterFit,
     objection: Callable[[Structure], str | None] | None = None,
 ) -> tuple[Classifier, ParameterFit]:
@@ -127,11 +129,11 @@ def made_monotone(
         record = replace(record, method="hybrid")
     names, n_states = classifier.structure.names, [v.n_states for v in classifier.variables]
     whole, added, reason = completed(classifier.structure, n_states, objection)
-    ladders = [Ladder.of(wish, classifier.variables) for wish in monotone]
+    orders = [StateOrder.of(constraint, classifier.variables) for constraint in monotone]
     logs = [replace(cpt, table=np.log(cpt.table)) for cpt in classifier.cpts]
-    named = {ladder.finest: classifier.variables[ladder.finest].name for ladder in ladders}
+    named = {order.finest: classifier.variables[order.finest].name for order in orders}
     shares = {i: np.array([*classifier.posterior(name).values()]) for i, name in named.items()}
-    weights = lifted(pooled(logs, classifier.variables, ladders, shares), classifier.variables, ladders)
+    weights = lifted(pooled(logs, classifier.variables, orders, shares), classifier.variables, orders)
     cpts = None if reason else normalised(whole, widened(weights, whole, n_states))
     if cpts is not None and any(one is not other for one, other in zip(weights, logs, strict=True)):
         arcs = tuple((names[a], names[b]) for a, b in added)

@@ -10,7 +10,7 @@ from milpbn.errors import InputError
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.classifier import Classifier
 from milpbn.network.monotone.check import MonotoneCheck, MonotoneFit, check_monotone
-from milpbn.network.monotone.wishes import Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint
 from milpbn.network.parameters.method import METHODS
 from milpbn.util.declared import NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
@@ -58,7 +58,7 @@ class ParameterFit:
     note : str
         A sentence for the user; empty if there is nothing to say.
     monotone : MonotoneFit or None
-        What became of the wish for monotone features; None without one.
+        What became of the monotone constraints; None without any.
     """
 
     method: Annotated[str, OneOf((*METHODS, ADDITIVE))] = "ml"
@@ -77,9 +77,9 @@ class ParameterFit:
     LATER: ClassVar = ("additive", "monotone")
 
     @property
-    def wishes(self) -> tuple[Monotone, ...]:
+    def constraints(self) -> tuple[MonotoneConstraint, ...]:
         """The features that were asked to be monotone."""
-        return () if self.monotone is None else tuple(check.wish for check in self.monotone.features)
+        return () if self.monotone is None else tuple(check.constraint for check in self.monotone.features)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -161,9 +161,9 @@ class ParameterFit:
 def recorded_checks(classifier: object) -> tuple[MonotoneCheck, ...]:
     """Return whether a network has the monotone features that its file says it was fitted with; none without."""
     fit = recorded(getattr(classifier, "provenance", {}))
-    if fit is None or not fit.wishes or not isinstance(classifier, Classifier):
+    if fit is None or not fit.constraints or not isinstance(classifier, Classifier):
         return ()
-    return check_monotone(classifier.variables, classifier.cpts, fit.wishes)
+    return check_monotone(classifier.variables, classifier.cpts, fit.constraints)
 
 
 def recorded(provenance: Mapping[str, Any]) -> ParameterFit | None:

@@ -10,7 +10,7 @@ from functools import partial
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts, require_match, require_states
-from milpbn.network.monotone.wishes import Ladder, Monotone
+from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.folds import (
     KAPPAS,
@@ -51,7 +51,7 @@ def refit_classifier(
     budget: Budget | None = None,
     report: Callable[[str], None] = lambda line: None,
     before: str = "generative",
-    monotone: Sequence[Monotone] = (),
+    monotone: Sequence[MonotoneConstraint] = (),
 ) -> tuple[Classifier, ParameterFit]:
     """Return a classifier with refitted parameters, and the record, which its provenance holds as well.
 
@@ -75,7 +75,7 @@ def refit_classifier(
         Called with lines about the progress.
     before : str
         Adjective of the previous parameters, for the note that they are kept because no others can be fitted.
-    monotone : sequence of Monotone
+    monotone : sequence of MonotoneConstraint
         Features in which the log-odds never fall or never rise. They take deviations; where a method has none, their
         strength is the largest one of `STRENGTHS`. If there is no time for a fit, neighbouring states share weights.
 
@@ -85,8 +85,8 @@ def refit_classifier(
         If the method does not exist, or the data have unknown values or another structure.
     """
     how, own = ParameterMethod.parse(method), Budget(whole=budget)
-    ladders = tuple(Ladder.of(wish, classifier.variables) for wish in monotone)
-    fit = partial(_fitted, classifier, data, how, objection, random_state, own, report, ladders)
+    orders = tuple(StateOrder.of(constraint, classifier.variables) for constraint in monotone)
+    fit = partial(_fitted, classifier, data, how, objection, random_state, own, report, orders)
     found = None
     try:
         found = within(fit, own.over, name="milpbn-parameters")
@@ -119,15 +119,15 @@ def _fitted(
     random_state: int,
     budget: Budget,
     report: Callable[[str], None],
-    ladders: Sequence[Ladder],
+    orders: Sequence[StateOrder],
 ) -> tuple[Classifier, ParameterFit]:
     """Return the classifier with other parameters, and how they were fitted; see `refit_classifier`."""
     structure = classifier.structure
     require_match(data, structure)
     require_states(data)
-    if method.name == "ml" and not ladders:
+    if method.name == "ml" and not orders:
         return _generative(classifier, data), ParameterFit()
-    model = LogLinear(classifier, data, objection, {i for ladder in ladders for i in ladder.places})
+    model = LogLinear(classifier, data, objection, {i for order in orders for i in order.places})
     if budget.over():
         raise Stopped
     with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
@@ -139,8 +139,8 @@ def _fitted(
             record = _chosen(model, method.name, random_state, budget, report)
         if budget.over():
             raise Stopped
-        if ladders:
-            record, weights = monotone_fit(model, ladders, classifier, record, random_state, budget.over)
+        if orders:
+            record, weights = monotone_fit(model, orders, classifier, record, random_state, budget.over)
         else:
             kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
             if record.strength is not None:

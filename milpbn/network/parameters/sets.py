@@ -14,12 +14,12 @@ from milpbn.network.classifier import TableClassifier
 from milpbn.network.conformal import Conformal
 from milpbn.network.evaluation import labelled_rows
 from milpbn.network.intervals import Interval, score_interval
-from milpbn.network.parameters.thresholds import held_out_folds
+from milpbn.network.parameters.thresholds import held_out_folds, left_out_probabilities
 from milpbn.network.predictor import ProbabilityPredictor, Source
 
 AnyTables = TypeVar("AnyTables", bound=TableClassifier | AveragedClassifier)
 #: On which rows sets are calibrated.
-CALIBRATIONS = ("folds", "new")
+CALIBRATIONS = ("folds", "leave-one-out", "new")
 
 
 def calibrate_sets(
@@ -31,13 +31,16 @@ def calibrate_sets(
     rows are drawn alike (Vovk, Gammerman & Shafer 2005). With ``folds`` it is CV+: every row is judged by tables of the
     folds that do not hold it, and a further row by the tables of each fold. Twice the probability is promised then, if
     structure and cuts had not seen the rows (Romano, Sesia & Candes 2020, theorem 3); usually it is about the single
-    one.
+    one. With ``leave-one-out``, every row is judged by the tables of all others, and a further row by the classifier's
+    own; then nothing is promised in a finite sample.
 
     Rows without a class or a weight are left out; the seed is that of the folds. Raises `InputError` if no row has a
     class, new rows are the training data, or tables cannot be fitted by folds.
     """
     if on not in CALIBRATIONS:
-        raise InputError(f"Sets are calibrated on {' or '.join(CALIBRATIONS)} (--conformal), got {on!r}.")
+        raise InputError(
+            f"Sets are calibrated on one of {', '.join(CALIBRATIONS)} (--conformal), got {on!r}."
+        )
     if not isinstance(classifier, TableClassifier | AveragedClassifier):
         raise InputError(f"The sets of a {type(classifier).__name__} cannot be calibrated.")
     rows = labelled_rows(classifier.encode(source))
@@ -47,6 +50,8 @@ def calibrate_sets(
         for number, fold in enumerate(held_out):
             p[fold.rows], numbers[fold.rows] = fold.probabilities, number
         found = Conformal.of(rows, p, numbers, [fold.tables for fold in held_out])
+    elif on == "leave-one-out":
+        found = Conformal.of(rows, left_out_probabilities(classifier, rows), left_out=True)
     else:
         first = classifier.members[0] if isinstance(classifier, AveragedClassifier) else classifier
         trained = getattr(first, "provenance", {}).get("data")

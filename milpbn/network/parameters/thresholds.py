@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
@@ -17,10 +18,12 @@ from milpbn.network.conformal import Tables
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, positive_class
+from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.folds import FOLDS
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ADDITIVE, recorded
 from milpbn.network.parameters.refit import refit_classifier
+from milpbn.network.prior import UNIFORM
 from milpbn.util.validation import real_number
 
 #: Largest difference of a probability between a classifier and one that is fitted anew to its training rows.
@@ -121,9 +124,61 @@ def held_out_folds(
     classifier: TableClassifier | AveragedClassifier, train: Dataset, random_state: int = 0
 ) -> list[HeldOutFold]:
     """Return the folds of training rows; `InputError` if tables cannot be fitted to the others as the classifier's."""
-    members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     parts = {part.variables: part for part in encodings_of(train)}
+    networks = _refitted(classifier, parts)
+    found = []
+    for fit, held in stratified_folds(train.y, min(FOLDS, train.n_samples), random_state):
+        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in networks]
+        p = [one.predict_proba(parts[one.variables].take(held)) for one in fitted]
+        tables = tuple(tuple(cpt.table for cpt in one.cpts) for one in fitted)
+        found.append(HeldOutFold(held, tables, np.mean(p, axis=0)))
+    return found
+
+
+def left_out_probabilities(
+    classifier: TableClassifier | AveragedClassifier, train: Dataset
+) -> NDArray[np.float64]:
+    """Return P(c | z_m) of training rows, each by the tables of all other rows, shape (M, C).
+
+    It needs no fit. A row counts in the tables of its own class only, where (n - w + a) / (n_h - w + a sp) takes the
+    place of (n + a) / (n_h + a sp) for its weight w; the number of rows with the same parents of the class is in the
+    probabilities of all classes, and cancels. Rows with missing features were in no table. `InputError` if the tables
+    are not Laplace-smoothed counts of these rows.
+    """
+    parts, found = {part.variables: part for part in encodings_of(train)}, []
+    for member in _refitted(classifier, parts):
+        fit, data = recorded(member.provenance), parts[member.variables]
+        if (fit is not None and fit.fitted) or not member.smoothing or member.smoothing_towards != UNIFORM:
+            raise InputError(
+                "Rows are left out one by one (--conformal leave-one-out) of tables that are counts with Laplace "
+                "smoothing, and these are not; calibrate by folds (--conformal folds)."
+            )
+        logs, inside = member.predict_log_joint(data), np.flatnonzero((data.codes >= 0).all(axis=1))
+        codes, w = data.codes[inside].astype(np.intp), data.weights[inside]
+        target = data.n_features
+        for cpt in member.cpts:
+            if target not in (*cpt.parents, cpt.variable):
+                continue
+            shape = cpt.table.shape[:-1]
+            of = (
+                np.ravel_multi_index(tuple(codes[:, cpt.parents].T), shape)
+                if shape
+                else np.zeros_like(inside)
+            )
+            total = np.bincount(of, w)[of] + member.smoothing * cpt.table.shape[-1]
+            own = total * cpt.table[tuple(codes[:, (*cpt.parents, cpt.variable)].T)]
+            less = np.log1p(-w / own) - (0.0 if cpt.variable == target else np.log1p(-w / total))
+            logs[inside, codes[:, target]] += less
+        found.append(np.exp(log_posterior(logs)))
+    return np.asarray(np.mean(found, axis=0))
+
+
+def _refitted(
+    classifier: TableClassifier | AveragedClassifier, parts: Mapping[tuple[Variable, ...], Dataset]
+) -> list[Classifier]:
+    """Return the networks of a classifier; `InputError` if they cannot be fitted to rows, or are of other rows."""
     networks: list[Classifier] = []
+    members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     for member in members:
         data = parts[member.variables]
         if not isinstance(member, Classifier):
@@ -135,13 +190,7 @@ def held_out_folds(
                 f"folds cannot hold out rows: give its training data with the same options, or {INSTEAD}."
             )
         networks.append(member)
-    found = []
-    for fit, held in stratified_folds(train.y, min(FOLDS, train.n_samples), random_state):
-        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in networks]
-        p = [one.predict_proba(parts[one.variables].take(held)) for one in fitted]
-        tables = tuple(tuple(cpt.table for cpt in one.cpts) for one in fitted)
-        found.append(HeldOutFold(held, tables, np.mean(p, axis=0)))
-    return found
+    return networks
 
 
 def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
@@ -163,4 +212,4 @@ def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
             f"readable, or {INSTEAD}."
         )
     method = str(ParameterMethod(fit.method, fit.kappa, fit.strength))
-    return refit_classifier(fitted, rows, method, monotone=fit.wishes)[0]
+    return refit_classifier(fitted, rows, method, monotone=fit.constraints)[0]

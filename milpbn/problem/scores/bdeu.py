@@ -43,9 +43,9 @@ class Bdeu(ScoreKind):
 def bdeu(counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_size: float) -> float:
     """Return the family's log marginal likelihood under the BDeu prior (Heckerman et al. 1995).
 
-    `counts` are n_{j|h}, float64 array of shape (parent states that occur, child states); parent states without samples
-    contribute nothing. `n_parent_states` is q, the number of all joint parent states. Each cell's pseudo-count is alpha
-    / (q r) with alpha the equivalent sample size.
+    `counts` are n_{j|h}, float64 array of shape (parent states, child states); parent states without samples add
+    nothing. `n_parent_states` is q, the number of all joint parent states. Each cell's pseudo-count
+    is alpha / (q r) with alpha the equivalent sample size.
     """
     return float(
         sum(sign * rise(x, y).sum() for sign, x, y in _rises(counts, n_parent_states, equivalent_sample_size))
@@ -67,10 +67,11 @@ def _rises(
     In a heavy row with one large count, the logarithms of the gamma function of this cell and of the row's sum nearly
     cancel. So their difference is one term, whose y is the sum of the other cells.
     """
+    counts = counts[counts.any(axis=1)]
     above = equivalent_sample_size / n_parent_states
     cell = above / counts.shape[1]
     every, largest = np.arange(len(counts)), counts.argmax(axis=1)
-    other = np.ones(counts.shape, dtype=bool)
+    other = counts > 0
     other[every, largest] = False
     return [
         (1, np.full(len(counts), cell), np.full(len(counts), above - cell)),

@@ -24,7 +24,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.errors import InputError
-from milpbn.network.structure import Structure, topological_order
+from milpbn.network.structure import Structure
 from milpbn.problem.bounds import trivial_bound
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
@@ -97,9 +97,9 @@ NEWER = ("version", "milpbn", "among", "screened", "alternatives", "tolerance", 
 WAYS = ({}, {"reduce": False}, {"merge": False, "threads": 2}, {"gap_se": 0.1}, {"root_only": True})
 
 
-@pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 @pytest.mark.parametrize(
-    "rules", RULES, ids=lambda r: "+".join(k for k, v in r.to_dict().items() if v) or "free"
+    ("score", "rules"),
+    [pair for k, pair in enumerate(itertools.product(SCORES, RULES)) if (k // 8 + k) % 2 == 0],
 )
 def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
     path = tmp_path / "proof.npz"
@@ -156,13 +156,6 @@ def test_a_run_without_any_time_has_a_certificate(tmp_path):
     assert checked.bound >= optimum(data, Score(p=0.9)).objective
 
 
-def structures(candidates):
-    """Yield every acyclic choice of parent sets, by their indices."""
-    for choice in itertools.product(*(range(a, b) for a, b in itertools.pairwise(candidates.offsets))):
-        if topological_order([candidates.flat[p] for p in choice]) is not None:
-            yield np.array(choice)
-
-
 @pytest.mark.parametrize(
     ("score", "kind"),
     [
@@ -178,7 +171,7 @@ def test_maxima_and_fixings_equal_enumeration(score, kind):
     for rules in (Constraints(), RULES[1], RULES[3]):
         candidates = listed(rules, ("X1", "X2", "X3", "C"), score)
         space = space_of(candidates)._replace(kind=kind)
-        choices = np.array(list(structures(candidates)))
+        choices = all_choices(candidates)
         for _ in range(60):
             g = rng.normal(size=candidates.n_sets) * 10.0 ** rng.integers(-3, 5)
             mask = rng.random(len(g)) < 0.8
@@ -221,8 +214,8 @@ def assert_coefficients(duals, problem):
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
-    for seed, rules in itertools.product(range(2), RULES):
-        data = heavy_enough(random_data(seed, n_samples=30, weights=True), score)
+    for seed, rules in enumerate(RULES):
+        data = heavy_enough(random_data(seed % 2, n_samples=30, weights=True), score)
         problem = build_problem(data, score, rules)
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
         np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
@@ -238,7 +231,7 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 7, 12, 13])
+@pytest.mark.parametrize("seed", [1, 2, 7])
 def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
     """A sample's weight of up to a million multiplies the rounding error of its likelihood."""
     rng = np.random.default_rng(seed)
@@ -666,11 +659,11 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
         problem = build_problem(data, score, rules)
         worse = [
             structure
-            for choice in itertools.islice(structures(problem.candidates), 0, None, 501)
+            for choice in all_choices(problem.candidates)[::501]
             if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
             and problem.obeys(structure)
         ]
-        for _ in range(40):
+        for _ in range(20):
             changed = change_arrays(draw, arrays)
             claim = dict(header)
             if rng.random() < 0.6:
@@ -688,7 +681,7 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
             assert claim["bound"] >= best - 1e-9
             assert checked.bound >= best - 1e-9
             assert result.bound >= best - 1e-9
-    assert rejected > 43
+    assert rejected > 20
     assert accepted > 0
 
 

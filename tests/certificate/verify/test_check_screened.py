@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
-import oracle
 import pytest
-from running import heavy_enough, random_data
+from running import heavy_enough, optimum, random_data
 
 from milpbn import Structure, rescore, solve
 from milpbn.certificate.exact.arithmetic import NotProvedError
@@ -20,7 +18,6 @@ from milpbn.claims.gap import Gap
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import Score
 
 K = 6
@@ -69,15 +66,6 @@ def weighted(score: Score) -> Dataset:
     return heavy_enough(random_data(1, n_features=4, n_samples=60, weights=True), score)
 
 
-@cache
-def best_over(score: Score, sets) -> float:
-    """The best of all structures over kept parent sets, which are the same with all options of the search."""
-    structures = (Structure(weighted(score).names, parents) for parents in oracle.acyclic_structures(sets))
-    return max(
-        rescore(weighted(score), s, score, RULES) for s in structures if objection(s, score, RULES) is None
-    )
-
-
 @pytest.mark.parametrize("options", [{}, {"root_only": True}, {"threads": 2, "merge": False}], ids=str)
 @pytest.mark.parametrize("score", SCORES, ids=str)
 def test_what_is_proved_holds_for_every_structure_of_kept_sets(tmp_path, score, options):
@@ -85,7 +73,7 @@ def test_what_is_proved_holds_for_every_structure_of_kept_sets(tmp_path, score, 
     result = searched(data, score, path, constraints=RULES, **options)
     sets = kept_sets(load_proof(path)[1], data.names)
     assert {name: len(s) for name, s in zip(data.names, sets, strict=True)} == result.screened.kept
-    best = best_over(score, sets)
+    best = optimum(data, score, RULES, sets).objective
     for claim in (result, None):
         shown = verify(claim, path, data)
         assert (shown.kept, shown.total) == (result.screened.n_kept, result.screened.total)

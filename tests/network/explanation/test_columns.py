@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 from fine import fine_classifier, raw_rows
 
+from milpbn.data.dataset import Dataset, Variable
 from milpbn.network import Classifier
+from milpbn.network.additive.interactions import network_of_blocks
+from milpbn.network.additive.model import Additive
+from milpbn.network.additive.tables import tables_of
 from milpbn.network.explanation.local import NOT_OBSERVED
 
 
@@ -91,6 +96,38 @@ def test_words():
     assert f"x3 {NOT_OBSERVED}" in str(
         [c.condition for c in classifier.explain_local(absent)[0].contributions]
     )
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_wide_families_are_read_by_what_does_not_cancel_in_their_sum(classes):
+    """Tables of all pairs need families of four features; what three or four say together is a normaliser only."""
+    rng = np.random.default_rng(0)
+    sizes = {"a": 4, "b": 4, "c": 2, "d": 3, "kind": classes}
+    variables = tuple(Variable(name, tuple(map(str, range(n)))) for name, n in sizes.items())
+    codes = np.column_stack([rng.integers(0, n, 60) for n in sizes.values()]).astype(np.int32)
+    data, pairs = Dataset("wide", variables, codes, np.ones(60)), list(combinations(range(4), 2))
+    model = Additive(data, pairs)
+    weights = rng.normal(size=(model.terms.n_cells, 1 if classes == 2 else classes))
+    made = tables_of(model, weights, 0.0, network_of_blocks(data, range(4), pairs)[0])
+    assert not isinstance(made, str)
+    classifier = Classifier(variables, *made)
+    assert max(map(len, classifier.structure.parents)) == 4
+    found = classifier.explain_global()
+    together = [(*t.parents, t.variable) for t in found.tables if t.form == "interaction"]
+    assert sorted(together) == sorted(combinations("abcd", 2))
+    logs = classifier.predict_log_posterior(data)
+    for each in classifier.explain_local(data):
+        assert len(each.contributions) == 4 + 6 + 1
+        own, other = (classifier.classes.index(name) for name in (each.label, each.against))
+        expected = logs[each.sample, own] - logs[each.sample, other]
+        assert sum(c.log_odds for c in each.contributions) == pytest.approx(expected, abs=1e-9)
+    largest = next(t for t in found.tables if (*t.parents, t.variable) == ("a", "b"))
+    sizes = np.sort(np.ptp(largest.log_probabilities, axis=-1).ravel())
+    lines = str(found).splitlines()
+    start = lines.index("a and b, what they add only together:")
+    assert f"  ... 11 more cells, of at most {sizes[-6]:.3f} nats" == lines[start + 6]
+    number = lines[start + 1].split(": ")[1].split(" (")[-1].rstrip(")")
+    assert classes > 2 or abs(float(number)) == pytest.approx(sizes[-1], abs=1e-3)
 
 
 def test_a_table_with_a_probability_of_0_is_left_whole():

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from milpbn.network import Classifier
 from milpbn.network.monotone import inequalities as module
 from milpbn.network.monotone.changes import lifted, pooled, smallest_changes
-from milpbn.network.monotone.wishes import Ladder, read_wishes
+from milpbn.network.monotone.constraints import StateOrder, read_monotone
 from milpbn.network.parameters.conditional import curvature, objective
 from milpbn.network.parameters.log_linear import LogLinear
 from milpbn.network.parameters.normalised import completed
@@ -37,27 +37,27 @@ def drawn(make_data, seed: int, classes: int = 2, samples: int = 60):
 @pytest.mark.parametrize("part", range(4))
 def test_fitted_networks_are_monotone_in_all_complete_rows(make_data, part) -> None:
     fitted = 0
-    for seed in range(50 * part, 50 * part + 50):
+    for seed in range(25 * part, 25 * part + 25):
         data, before = drawn(make_data, seed, classes=2 + (seed % 5 == 0))
-        wishes = read_wishes({"x0": "+", "x1": "-"}, data.variables)
+        constraints = read_monotone({"x0": "+", "x1": "-"}, data.variables)
         budget = Budget(0.0) if seed % 10 == 1 else None
-        after, record = refit_classifier(before, data, METHODS[part], monotone=wishes, budget=budget)
+        after, record = refit_classifier(before, data, METHODS[part], monotone=constraints, budget=budget)
         assert ParameterFit.read(Fields(record.to_dict(), "it")) == record
-        found = [smallest_by_enumeration(after, wish) for wish in wishes]
+        found = [smallest_by_enumeration(after, constraint) for constraint in constraints]
         assert [check.smallest for check in record.monotone.features] == pytest.approx(found, abs=1e-12)
         if completed(before.structure, data.n_states)[2] is None:
             assert min(found) >= -1e-12
             assert record.monotone.holds
             fitted += 1
-    assert fitted >= 40
+    assert fitted >= 20
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_fit_is_the_optimum_of_all_inequalities(make_data, seed) -> None:
     data, _ = drawn(make_data, seed, samples=90)
     structure = Structure(data.names, ((4,), (0, 4), (0, 1, 4), (0, 4), ()))
-    wishes = read_wishes({"x0": "+", "x1": "-"}, data.variables)
-    ladders = [Ladder.of(wish, data.variables) for wish in wishes]
+    constraints = read_monotone({"x0": "+", "x1": "-"}, data.variables)
+    orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
     model = LogLinear(Classifier.fit(data, structure), data, None, (0, 1))
     rows, joint = model.rows
     offset, shape = 0.5 * joint, model.origin().shape
@@ -69,7 +69,7 @@ def test_the_fit_is_the_optimum_of_all_inequalities(make_data, seed) -> None:
     def least(point):
         """Return the changes of log-odds in every cell that the elimination makes of weights, without auxiliaries."""
         weights = model.weights(0.5, point.reshape(shape))
-        return np.concatenate([smallest_changes(one, data.variables, weights)[0].ravel() for one in ladders])
+        return np.concatenate([smallest_changes(one, data.variables, weights)[0].ravel() for one in orders])
 
     terms = [
         module.Term(
@@ -79,7 +79,7 @@ def test_the_fit_is_the_optimum_of_all_inequalities(make_data, seed) -> None:
         )
         for cpt in model.weights(0.5, None)
     ]
-    inequalities = module.MonotoneRows.of(ladders, terms, data.variables, shape)
+    inequalities = module.MonotoneRows.of(orders, terms, data.variables, shape)
     found = module.constrained_minimum(
         lambda point: objective(point, rows, offset, 1.0),
         model.origin(),
@@ -113,20 +113,20 @@ def test_the_fit_is_the_optimum_of_all_inequalities(make_data, seed) -> None:
 
 def test_joined_and_lifted_weights_change_nothing_that_is_monotone(make_data) -> None:
     data, before = drawn(make_data, 7)
-    wishes = read_wishes({"x0": "+", "x1": "-"}, data.variables)
-    after, record = refit_classifier(before, data, "cll:1", monotone=wishes)
+    constraints = read_monotone({"x0": "+", "x1": "-"}, data.variables)
+    after, record = refit_classifier(before, data, "cll:1", monotone=constraints)
     assert record.monotone.log_loss >= record.monotone.free_log_loss - 1e-6
-    ladders = [Ladder.of(wish, data.variables) for wish in wishes]
+    orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
     logs = [type(cpt)(cpt.variable, cpt.parents, np.log(cpt.table)) for cpt in after.cpts]
-    shares = {ladder.finest: np.ones(data.n_states[ladder.finest]) for ladder in ladders}
-    again = lifted(pooled(logs, data.variables, ladders, shares), data.variables, ladders)
+    shares = {order.finest: np.ones(data.n_states[order.finest]) for order in orders}
+    again = lifted(pooled(logs, data.variables, orders, shares), data.variables, orders)
     assert all(np.abs(one.table - other.table).max() < 1e-11 for one, other in zip(again, logs, strict=True))
 
 
 def test_what_it_costs_on_held_out_rows_is_in_the_record(make_data) -> None:
     data, before = drawn(make_data, 11, samples=100)
-    wishes = read_wishes({"x0": "-", "x1": "+"}, data.variables)
-    _, record = refit_classifier(before, data, "hybrid", monotone=wishes)
+    constraints = read_monotone({"x0": "-", "x1": "+"}, data.variables)
+    _, record = refit_classifier(before, data, "hybrid", monotone=constraints)
     costs = record.monotone
     assert record.folds == 5
     assert costs.free_held_out_log_loss == pytest.approx(record.held_out_log_loss, abs=0.02)

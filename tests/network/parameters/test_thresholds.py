@@ -114,7 +114,7 @@ def test_fitted_parameters_are_fitted_in_the_folds_as_well(data):
         ({"sensitivity": 0.9, "positive": "ill"}, "is 'ill', and the classes are 'sick', 'well'"),
     ],
 )
-def test_impossible_wishes_are_refused(data, options, sentence):
+def test_impossible_requests_are_refused(data, options, sentence):
     with pytest.raises(InputError, match=sentence):
         decide_by_folds(Classifier.fit(data, _naive(data)), data, **options)
 

@@ -20,8 +20,8 @@ _RISING, _FALLING = ("+", "1", "increasing"), ("-", "-1", "decreasing")
 
 
 @dataclass(frozen=True)
-class Monotone:
-    """A wish: the log-odds never fall along the states of a column, or never rise.
+class MonotoneConstraint:
+    """The log-odds never fall along the states of a column, or never rise.
 
     Attributes
     ----------
@@ -56,8 +56,8 @@ class Monotone:
         return f"the log-odds of {of} never {'fall' if self.rising else 'rise'} in {self.column!r}{states}"
 
 
-def wishes_any(asked: object) -> bool:
-    """Return whether a user wishes anything: neither None nor an empty mapping does, nor the number 0 alone."""
+def any_monotone(asked: object) -> bool:
+    """Return whether a constraint is asked for: neither by None nor by an empty mapping, nor by the number 0 alone."""
     values = asked.values() if isinstance(asked, Mapping) else np.atleast_1d(np.asarray(asked, dtype=object))
     return asked is not None and any(_word(value) != "0" for value in values)
 
@@ -66,17 +66,18 @@ def _word(value: object) -> str:
     return f"{value:g}" if isinstance(value, Real) else str(value)
 
 
-def read_wishes(
+def read_monotone(
     asked: object, variables: Sequence[Variable], positive: str | None = None
-) -> tuple[Monotone, ...]:
-    """Return what a user wishes of features, in the columns of these variables, the class last.
+) -> tuple[MonotoneConstraint, ...]:
+    """Return the monotone constraints that a user asks for, in the columns of these variables, the class last.
 
     Parameters
     ----------
     asked : mapping or sequence
-        By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for no wish, or the states
-        in the order along which they never fall. ``positive`` may name the class of two that is meant. A sequence has a
-        number for each column, as scikit-learn's ``monotonic_cst``.
+        By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the states
+        in the order along which they never fall. ``positive`` may name the class of two that is meant, ``--positive``
+        also where a column is called ``positive``. A sequence has a number for each column, as scikit-learn's
+        ``monotonic_cst``.
     variables : sequence of Variable
         Features and class.
     positive : str, optional
@@ -97,9 +98,10 @@ def read_wishes(
             )
         asked = dict(zip(columns, numbers, strict=True))
     given = {str(key).strip(): value for key, value in asked.items()}
-    if "positive" not in columns:
-        positive = given.pop("positive", positive)
-    if not wishes_any(given):
+    for key in ("positive", "--positive"):  # the second also where a column has the name of the first
+        if key not in columns:
+            positive = given.pop(key, positive)
+    if not any_monotone(given):
         return ()
     classes = _ordered_classes(variables[-1], None if positive is None else str(positive))
     found = []
@@ -116,9 +118,9 @@ def read_wishes(
             own = states_of(variables[columns[name][0]]).states
             ordered = value if isinstance(value, list | tuple) else _between_colons(word, own)
             states = tuple(map(str, ordered))
-        wish = Monotone(name, word not in _FALLING, states, classes)
-        Ladder.of(wish, variables)  # refuses states without an order
-        found.append(wish)
+        constraint = MonotoneConstraint(name, word not in _FALLING, states, classes)
+        StateOrder.of(constraint, variables)  # refuses states without an order
+        found.append(constraint)
     return tuple(found)
 
 
@@ -152,8 +154,8 @@ def _ordered_classes(target: Variable, positive: str | None) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Ladder:
-    """A wish in the codes of a classifier's variables.
+class StateOrder:
+    """The order of the states of a monotone column, in the codes of a classifier's variables.
 
     Attributes
     ----------
@@ -173,38 +175,41 @@ class Ladder:
     classes: tuple[int, ...]
 
     @classmethod
-    def of(cls, wish: Monotone, variables: Sequence[Variable]) -> Ladder:
-        """Return a wish in the codes of variables; `InputError` if they lack the column, or it has no such order."""
-        places = by_column(variables[:-1]).get(wish.column)
+    def of(cls, constraint: MonotoneConstraint, variables: Sequence[Variable]) -> StateOrder:
+        """Return the order in the codes of variables; `InputError` if they lack the column, or it has no such order."""
+        column = constraint.column
+        places = by_column(variables[:-1]).get(column)
         if places is None:
-            raise InputError(f"The classifier has no column {wish.column!r} that could be monotone.")
-        widest = finest(variables[:-1])[wish.column]
+            raise InputError(f"The classifier has no column {column!r} that could be monotone.")
+        widest = finest(variables[:-1])[column]
         variable = variables[widest]
-        own, option = states_of(variable), quoted(wish.column)
-        if not wish.states:
-            order = own.ascending()
+        own, option = states_of(variable), quoted(column)
+        if not constraint.states:
+            codes = own.ascending()
         elif variable.cuts is not None:
             raise InputError(
-                f"The states of {wish.column!r} are intervals, which have an order; write --monotone {option}=+ "
+                f"The states of {column!r} are intervals, which have an order; write --monotone {option}=+ "
                 "if the log-odds never fall, or - if they never rise."
             )
-        elif sorted(wish.states) == sorted(own.states):
-            order = [own.states.index(state) for state in wish.states]
+        elif sorted(constraint.states) == sorted(own.states):
+            codes = [own.states.index(state) for state in constraint.states]
         else:
             raise InputError(
-                f"--monotone (monotone) gives {wish.column!r} the states {_listed(wish.states)}; it has to name "
+                f"--monotone (monotone) gives {column!r} the states {_listed(constraint.states)}; it has to name "
                 f"each of its states once: {_listed(own.states)}."
             )
-        if order is None:
+        if codes is None:
             raise InputError(
-                f"The states of {wish.column!r} have no order of their own: {_listed(own.states)}. Write them in their "
+                f"The states of {column!r} have no order of their own: {_listed(own.states)}. Write them in their "
                 f"order with colons, as in --monotone {option}=low:medium:high (in Python a list), or leave the "
                 "feature out of --monotone."
             )
         states = variables[-1].states
-        if sorted(wish.classes) != sorted(states):
+        if sorted(constraint.classes) != sorted(states):
             raise InputError(
-                f"The classes are {', '.join(map(repr, states))}, and {wish.column!r} is to be monotone for others."
+                f"The classes are {', '.join(map(repr, states))}, and {column!r} is to be monotone for others."
             )
-        codes = order if wish.rising else order[::-1]
-        return cls(tuple(places), widest, tuple(codes), tuple(states.index(label) for label in wish.classes))
+        codes = codes if constraint.rising else codes[::-1]
+        return cls(
+            tuple(places), widest, tuple(codes), tuple(states.index(label) for label in constraint.classes)
+        )

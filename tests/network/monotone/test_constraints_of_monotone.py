@@ -1,13 +1,15 @@
-"""What a user wishes of features, and impossible wishes."""
+"""What a user asks for, and impossible constraints."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
-from milpbn.network.monotone.wishes import Ladder, read_wishes
+from milpbn.network.monotone.constraints import StateOrder, read_monotone
 
 AGE = Variable("age", ("(-inf, 3]", "(3, inf)", "(missing)"), cuts=(3.0,), missing_state=True)
 COUNT = Variable("count", ("10", "9", "2"), numeric=True)
@@ -31,24 +33,29 @@ FEATURES = (AGE, COUNT, GRADE, FLAG)
         ([0, -1, 0, 0], (0, 1, 2)),
     ],
 )
-def test_states_have_the_order_of_the_wish(asked, codes) -> None:
-    (wish,) = read_wishes(asked, (*FEATURES, TWO))
-    assert Ladder.of(wish, (*FEATURES, TWO)).codes == codes
-    assert Ladder.of(wish, (*FEATURES, TWO)).classes == (0, 1)
+def test_states_have_the_order_asked_for(asked, codes) -> None:
+    (constraint,) = read_monotone(asked, (*FEATURES, TWO))
+    assert StateOrder.of(constraint, (*FEATURES, TWO)).codes == codes
+    assert StateOrder.of(constraint, (*FEATURES, TWO)).classes == (0, 1)
 
 
 def test_states_may_have_colons() -> None:
     variables = (Variable("opens", ("10:30", "9:00")), TWO)
-    (wish,) = read_wishes({"opens": "9:00:10:30"}, variables)
-    assert (wish.states, wish.word) == (("9:00", "10:30"), "9:00:10:30")
+    (constraint,) = read_monotone({"opens": "9:00:10:30"}, variables)
+    assert (constraint.states, constraint.word) == (("9:00", "10:30"), "9:00:10:30")
 
 
 def test_classes_are_ordered_by_the_positive_one_or_as_numbers() -> None:
-    (wish,) = read_wishes({"age": "+", "count": 0, "positive": "no"}, (*FEATURES, TWO))
-    assert wish.classes == ("yes", "no")
-    assert str(wish) == "the log-odds of 'no' never fall in 'age'"
-    (wish,) = read_wishes({"age": "-"}, (*FEATURES, Variable("class", ("10", "2", "5"), numeric=True)))
-    assert wish.classes == ("2", "5", "10")
+    (constraint,) = read_monotone({"age": "+", "count": 0, "positive": "no"}, (*FEATURES, TWO))
+    assert constraint.classes == ("yes", "no")
+    assert str(constraint) == "the log-odds of 'no' never fall in 'age'"
+    named = (replace(FEATURES[0], name="positive"), TWO)
+    (constraint,) = read_monotone({"positive": "+", "--positive": "no"}, named)
+    assert (constraint.column, constraint.classes) == ("positive", ("yes", "no"))
+    (constraint,) = read_monotone(
+        {"age": "-"}, (*FEATURES, Variable("class", ("10", "2", "5"), numeric=True))
+    )
+    assert constraint.classes == ("2", "5", "10")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +72,7 @@ def test_classes_are_ordered_by_the_positive_one_or_as_numbers() -> None:
         (["age"], TWO, "for each of the 4 features; got 1"),
     ],
 )
-def test_impossible_wishes_get_a_sentence(asked, target, sentence) -> None:
+def test_impossible_constraints_get_a_sentence(asked, target, sentence) -> None:
     with pytest.raises(InputError) as refused:
-        read_wishes(asked, (*FEATURES, target))
+        read_monotone(asked, (*FEATURES, target))
     assert sentence in str(refused.value)
