@@ -43,7 +43,7 @@ def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
 
 def test_public_modules_need_no_import_of_their_own() -> None:
     code = "import milpbn; milpbn.network.load_classifier, milpbn.errors.InputError, milpbn.sklearn, milpbn.plotting"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-P", "-c", code], check=True, timeout=60)
     assert not hasattr(milpbn, "networks")
 
 
