@@ -164,5 +164,7 @@ def _predictions(
         blocks.append(pd.DataFrame({"strangeness": strangeness(classifier, samples)}))
     whole, names = pd.concat(blocks, axis=1), list[str]()
     for column in map(str, whole.columns):
-        names.append(f"predicted {column}" if column in names else column)
+        while column in names:
+            column = f"predicted {column}"
+        names.append(column)
     return whole.set_axis(names, axis=1)

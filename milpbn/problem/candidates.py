@@ -130,8 +130,9 @@ class Candidates:
     def without_more_features(self, allowed: NDArray[np.bool_], most: int) -> NDArray[np.bool_]:
         """Return allowed parent sets, shape (P,), without those that put too many features into the Markov blanket.
 
-        As many as `most` may be there already, whichever allowed candidates the variables get: then sets that put
-        others there are left out. If there are more, nothing is changed.
+        If every choice of allowed candidates has the same `most` features in the blanket of the class, sets that would
+        add another one are left out. If every choice has more than `most`, no structure is left, and `allowed` is
+        returned as it is.
         """
         feature, _, of = self.uses
         while True:

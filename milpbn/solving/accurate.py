@@ -60,9 +60,10 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 #: Seconds of an exact search in a fold, at most.
 FOLD_SECONDS = 6.0
-#: Candidate parent sets, these times rows, and that per second of the limit, with which structures are bounded.
+#: Limits of the search: candidate parent sets; candidate parent sets times rows; and these per second of its time.
 MOST_SETS, MOST_WORK, WORK_PER_SECOND = 100_000, 1e8, 2e5
-#: Seconds of the search if the user has stopped the choice; at least, and again as long as it finds no structure.
+#: Seconds of the search after the user has stopped the choice. Least seconds of a search that may go beyond the time
+#: limit; the next number is tried as long as no structure is found.
 INTERRUPTED_SECONDS, SEARCH_SECONDS = 0.5, (0.5, 2.0, 8.0, 32.0)
 
 

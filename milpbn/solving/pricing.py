@@ -164,10 +164,9 @@ def price(
 
     def made() -> Prices:
         base = found.get("", Best(None, None)).within(result.objective, result.bound)
-        for best in (
-            found.values() if rules is not None else ()
-        ):  # with a rule more, structures are allowed here, too
-            base = base.within(best.objective, None)
+        if rules is not None:  # what obeys one more rule is allowed here, too
+            for best in found.values():
+                base = base.within(best.objective, None)
         missing = tuple(text for text in asked if text not in found)
         pairs = ((text, base, found[text]) for text in asked if text in found)
         in_order = (pair if rules is not None else (pair[0], pair[2], pair[1]) for pair in pairs)

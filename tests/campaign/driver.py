@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,26 +70,24 @@ def run(case: Case, folder: Path) -> Answer:
 def verified(case: Case, folder: Path) -> Answer:
     """Verify the files of a run through Python, by both verifiers."""
     values, proof = json.loads((folder / "result.json").read_text(encoding="utf-8")), folder / "proof.npz"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            data = milpbn.read_table(case.frame(), name="data", **case.reading()).dataset("train")
-            verify(values, proof, data)
-            check_exactly(values, str(proof), data)
-    except milpbn.MilpbnError as error:
-        return Answer(error.exit_code, str(error))
-    except Exception:
-        return Answer(4, traceback.format_exc(), escaped=True)
-    return Answer(0)
+    return _judged(case, values, proof, verify, check_exactly)
 
 
 def verified_exactly(case: Case, values: dict[str, Any] | None, proof: Path) -> Answer:
     """Ask the exact checker alone about a certificate, and about a result if there is one."""
+    return _judged(case, values, proof, check_exactly)
+
+
+def _judged(
+    case: Case, values: dict[str, Any] | None, proof: Path, *verifiers: Callable[[Any, str, Any], object]
+) -> Answer:
+    """Ask verifiers one after the other, until one refuses."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             data = milpbn.read_table(case.frame(), name="data", **case.reading()).dataset("train")
-            check_exactly(values, str(proof), data)
+            for check in verifiers:
+                check(values, str(proof), data)
     except milpbn.MilpbnError as error:
         return Answer(error.exit_code, str(error))
     except Exception:

@@ -19,8 +19,8 @@ right-hand sides add up to f(B). Constraints on paths give three more kinds, wit
     REACHED, a(i, S) = 1 if S meets C + j, where j is no ancestor of d in C: a structure stays acyclic with the arc
         d -> j, and then the cluster C + j, in which j has a parent, says this about the others.
     ARCS, a(i, S) = 1 if S has all arcs into i of some that leave the variables of an independence connected: more arcs
-        separate no more, so that not all of them are there. Or of some with too many features in families with the
-        class: more arcs have no fewer.
+        separate no more, so that not all of them are there. The same holds for arcs that put too many features into
+        families with the class, since further arcs take none out.
 
 What a certificate holds. The arrays `searched_...` are the parent sets that the search had. A structure with another
 one is no better than with a subset of it, whose term is raised to that of the other one. Node 0 has all structures, and

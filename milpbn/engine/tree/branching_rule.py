@@ -136,8 +136,8 @@ class BranchingRule:
     from decisions on the same variables. For example, a feature that hardly varies is as good a parent as none, and no
     decision on it lowers the bound. `costs` are the observations so far; by default none.
 
-    With `few`, the number of features is limited. Arcs from the class then come first: until they are decided, a point
-    spreads its shares over more features, and each is worth nearly as much as the whole of it.
+    With `few`, the number of features is limited, and arcs from the class are branched on first. While they are open, a
+    mixture of structures can use a part of many features, and a part gains nearly as much as the whole feature.
     """
 
     def __init__(self, oracle: Oracle, costs: PseudoCosts | None = None, *, few: bool = False) -> None:
