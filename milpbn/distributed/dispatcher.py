@@ -227,12 +227,18 @@ class DaskDispatcher:
             task = search.hand_out_subtree(*part_size(search.n_open, self._workers, self._rate))
             if task is None:
                 return
-            self._send(task)
+            self._send(search, task)
 
-    def _send(self, task: SubtreeTask, lost: int = 0) -> None:
+    def _send(self, search: TreeSearch, task: SubtreeTask, lost: int = 0) -> None:
         self._next_number += 1
         part = SentPart(self._next_number, task, lost)
-        future = self.client.submit(search_part, self._name, part.number, pickle.dumps(part.task), pure=False)
+        try:
+            future = self.client.submit(
+                search_part, self._name, part.number, pickle.dumps(part.task), pure=False
+            )
+        except BaseException:  # the connection may be lost at any moment
+            search.take_back_subtree(task, None)
+            raise
         self._out[future] = part
         self._done.add(future)
 
@@ -291,7 +297,7 @@ class DaskDispatcher:
                 f"these nodes stay open in the checkpoint, if there is one. {self._kept(search, part)}Give the workers "
                 "more memory, or go on without them."
             )
-        self._send(part.task._replace(seconds=part.task.seconds / 2), lost)
+        self._send(search, part.task._replace(seconds=part.task.seconds / 2), lost)
 
     def _kept(self, search: TreeSearch, part: SentPart) -> str:
         """Write a part that is lost for good to a file, and return a sentence that says how to search it alone."""

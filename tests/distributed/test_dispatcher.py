@@ -119,20 +119,32 @@ def test_a_stopped_search_goes_on_without_the_workers(client: Client, tmp_path: 
     assert verify(second, path, data).bound >= second.objective - 1e-9
 
 
-def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(here: milpbn.Result, tmp_path: Path) -> None:
+@pytest.mark.parametrize("when", ["at any moment", "while a part is sent"])
+def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(
+    here: milpbn.Result, when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data, path = hard(), tmp_path / "proof.npz"
     with LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     ) as cluster:
         client = Client(cluster, set_as_default=False)
         closing = threading.Thread(target=client.close)
+        submit, nodes = client.submit, [0]
 
-        def close(result: milpbn.Result) -> None:
-            if result.nodes and closing.ident is None:
+        def look(result: milpbn.Result) -> None:
+            nodes[0] = result.nodes or 0
+            if when == "at any moment" and nodes[0] and closing.ident is None:
                 closing.start()
 
+        def send(*arguments: Any, **options: Any) -> Any:
+            if when == "while a part is sent" and nodes[0] and closing.ident is None:
+                closing.start()
+                closing.join()
+            return submit(*arguments, **options)
+
+        monkeypatch.setattr(client, "submit", send)
         with pytest.warns(MilpbnWarning, match="scheduler is lost"):
-            found = solve(data, "sm", dask=client, certificate=path, on_change=close, verbose=False)
+            found = solve(data, "sm", dask=client, certificate=path, on_change=look, verbose=False)
         closing.join()
     assert found.optimal
     assert found.objective == pytest.approx(here.objective, rel=1e-12)
