@@ -257,6 +257,8 @@ def _constraint_arguments(constraints: Mapping[str, Any]) -> list[str]:
         out += ["--tiers", ";".join(",".join(tier) for tier in constraints["tiers"])]
     for name, limit in constraints.get("max_children", {}).items():
         out += ["--max-children", str(limit) if name == "*" else f"{name}={limit}"]
+    if "max_features" in constraints:
+        out += ["--max-features", str(constraints["max_features"])]
     for key, option in (("fixed", "--fix"), ("allowed", "--allow")):
         for name, parents in constraints.get(key, {}).items():
             out += [option, f"{name}={','.join(parents)}"]

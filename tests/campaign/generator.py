@@ -249,6 +249,9 @@ def _constraints(rng: random.Random, names: list[str]) -> dict[str, Any]:
         else:
             weights = {tuple(arc): round(rng.gauss(0, 3), rng.choice([0, 2, 15])) for arc in arcs(3)}
             rules[kind] = [[a, b, w] for (a, b), w in weights.items()]
+    own = random.Random(rng.getstate()[1][0])  # of a stream of its own; see `_score`
+    if own.random() < 0.2:
+        rules["max_features"] = own.randint(0, len(names) - 1)
     return rules
 
 

@@ -76,6 +76,9 @@ def _switches(case: Case) -> Iterator[Case]:
 def _constraints(case: Case) -> Iterator[Case]:
     for key, value in case.constraints.items():
         yield case.but(constraints=_without(case.constraints, key))
+        if isinstance(value, int):
+            yield case.but(constraints={**case.constraints, key: value + 1})
+            continue
         for item in value:
             if isinstance(value, dict):
                 fewer: Any = _without(value, item)
@@ -118,13 +121,15 @@ def _features(case: Case) -> Iterator[Case]:
             names=case.names[:i] + case.names[i + 1 :],
             labels=case.labels[:i] + case.labels[i + 1 :],
             rows=[row[:i] + row[i + 1 :] for row in case.rows],
-            constraints={key: value for key, value in rules.items() if value},
+            constraints={key: value for key, value in rules.items() if value or key == "max_features"},
             start=start,
         )
 
 
 def _unnamed(value: Any, name: str) -> Any:
     """Return the part of a constraint that does not mention a variable."""
+    if isinstance(value, int):
+        return value
     if isinstance(value, dict):
         return {
             k: [p for p in v if p != name] if isinstance(v, list) else v

@@ -65,6 +65,8 @@ def breach(case: Case, mapping: Mapping[str, list[str]]) -> str:
             return f"the parents {[names[j] for j in parents]} of {names[child]} are not allowed"
     if (crowded := _crowded(case, graph)) is not None:
         return f"{crowded} has too many children"
+    if too_many_features(case, graph):
+        return "predictions depend on too many features"
     return "" if obeys_paths(case, graph) else "it breaks a constraint on paths"
 
 
@@ -102,6 +104,13 @@ def _crowded(case: Case, graph: Graph) -> str | None:
     return None
 
 
+def too_many_features(case: Case, graph: Graph) -> bool:
+    """Whether predictions depend on more features than the case allows."""
+    last, most = len(case.names) - 1, case.constraints.get("max_features")
+    families = [{i, *own} for i, own in enumerate(graph) if i == last or last in own]
+    return most is not None and len(set().union(*families)) - 1 > most
+
+
 def candidates(case: Case, child: int) -> list[Parents]:
     """Return the parent sets that a variable chooses from.
 
@@ -132,7 +141,7 @@ def structures(case: Case, most: int) -> list[Graph]:
     sets = [candidates(case, i) for i in range(len(case.names))]
     found: list[Graph] = []
     for graph in _extend(sets, ()):
-        if _crowded(case, graph) is None and obeys_paths(case, graph):
+        if _crowded(case, graph) is None and not too_many_features(case, graph) and obeys_paths(case, graph):
             found.append(graph)
         if len(found) > most:
             raise TooManyError

@@ -130,8 +130,10 @@ def test_the_generator_draws_every_kind_of_option() -> None:
     ]  # fmt: skip
     wanted += [
         f"constraint {name}"
-        for name in ("required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights")
-    ]
+        for name in (
+            "required", "forbidden", "tiers", "max_children", "max_features", "fixed", "allowed", "arc_weights",
+        )
+    ]  # fmt: skip
     wanted += [
         f"score option {name}"
         for name in (
