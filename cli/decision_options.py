@@ -83,7 +83,13 @@ def _gather(
     if cost and costs_file is not None:
         raise InputError("--cost and --costs both say what decisions cost; leave out one of them.")
     if costs_file is not None:
-        return DecisionOptions(_read(costs_file) | given(abstain=abstain), positive)
+        costs = _read(costs_file)
+        if abstain is not None and any("abstain" in (label, *row) for label, row in costs.items()):
+            raise InputError(
+                f"--abstain gives a cost, and the file of costs {costs_file!r} has 'abstain', too: leave out --abstain; "
+                "if a class is called so, rename it."
+            )
+        return DecisionOptions(costs | given(abstain=abstain), positive)
     if not cost:
         return DecisionOptions(given(abstain=abstain) or None, positive)
     found: dict[str, Any] = {} if positive is None else {"positive": positive}

@@ -273,6 +273,8 @@ def test_a_selection_compares_costs(ward, tmp_path):
         ("predict c.json test.csv --costs train.csv", "(--costs, costs) name"),
         ("predict c.json test.csv --costs none.csv", "'none.csv'"),
         ("predict c.json test.csv --costs bad.csv", "'bad.csv' has 2 cells in line 3, and 3 in the first"),
+        ("predict c.json test.csv --costs unsure.csv --abstain .1", "leave out --abstain"),
+        ("predict c.json test.csv --costs called.csv --abstain .1", "if a class is called so, rename it"),
         ("predict c.json test.csv --costs short.csv", "needs a line with the predicted labels"),
         ("evaluate c.json test.csv --costs bad.csv --cost missed=1 false-alarm=1", "leave out one of them"),
         ("evaluate c.json test.csv --positive ill", "is 'ill', and the classes are 'sick', 'well'"),
@@ -289,5 +291,7 @@ def test_what_cannot_be_decided_is_told(ward, monkeypatch, words, told):
     (ward / "bad.csv").write_text("true,well,sick\nwell,0,1\nsick,20\n")
     (ward / "bad2.csv").write_text("true,well,sick\nsick,20,0\n")
     (ward / "short.csv").write_text("true,well,sick\n")
+    (ward / "unsure.csv").write_text("true,well,sick,abstain\nwell,0,1,.1\nsick,20,0,.1\n")
+    (ward / "called.csv").write_text("true,well,abstain\nwell,0,1\nabstain,20,0\n")
     assert told in refused(*words.split()).output
     assert not (ward / "d.json").exists()
