@@ -7,7 +7,7 @@ Modelling", Entropy 27(1):69, 2025, is such a standard). What only the author kn
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,7 +63,7 @@ def checklist(
         "Data": {
             "where, when and by whom collected; consent": None,
             "name and hash": f"{data.name}, SHA-256 {data.sha256}",
-            "training rows": "; ".join([f"{data.samples}", *result.notes]),
+            "training rows": _joined([f"{data.samples}", *result.notes]),
             "variables": f"{data.variables}",
             "class frequencies": ", ".join(counts) or None,
             "missing values": f"in training: {chosen.get('missing', 'drop')}; marginalised in predictions",
@@ -84,9 +84,8 @@ def checklist(
             "causal meaning of the arcs": None,
         },
         "Parameters": {
-            "estimated by": f"frequencies, smoothed by {score.smoothing:g}"
-            if fit is None
-            else "; ".join(fit.describe()),
+            "estimated by": _joined(() if fit is None else fit.describe())
+            or f"frequencies, smoothed by {score.smoothing:g}",
             "number of free parameters": f"{getattr(classifier, 'n_parameters', 'unknown')}",
         },
         "Validation": {
@@ -100,6 +99,10 @@ def checklist(
             "where model, data and code can be had; licence": None,
         },
     }
+
+
+def _joined(sentences: Iterable[str]) -> str:
+    return "; ".join(sentence.rstrip(".") for sentence in sentences)
 
 
 def checklist_table(found: Checklist) -> str:

@@ -75,6 +75,7 @@ def test_a_report_judges_test_rows_by_costs_and_fills_in_the_checklist(ward, tmp
         *("Purpose", "Data", "Discretisation", "Structure", "Parameters", "Validation", "Availability"),
     ]
     assert "mdl, of 1 column" in reporting["Discretisation"]["method"]
+    assert reporting["Parameters"]["estimated by"] == "frequencies, smoothed by 1"
     assert reporting["Data"]["class frequencies"] == ", ".join(
         f"{label} {n}"
         for label, n in pd.read_csv(ward / "train.csv")["state"].value_counts().sort_index().items()
