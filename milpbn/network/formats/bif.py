@@ -12,28 +12,16 @@ pyAgrum reads the probabilities of BIF files in single precision; XMLBIF files k
 from __future__ import annotations
 
 import itertools
-import re
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
-import numpy as np
-
-from milpbn.data.labels import number_label, number_of
 from milpbn.network.classifier import Classifier
 from milpbn.network.formats.bif_reader import read_nodes
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.plain_network import (
-    NAME,
-    STATES,
-    UNUSED,
-    PlainNode,
-    as_classifier,
-    encode_words,
-    plain_nodes,
-)
+from milpbn.network.formats.plain_network import PlainNode, as_classifier, plain_nodes
+from milpbn.network.formats.words import Spelling, in_words
 
 _KEYWORDS = {"network", "variable", "probability", "property", "type", "discrete", "table", "default"}
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*|[0-9]+[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_SPELLING = Spelling("_.-", digits=True, keywords=frozenset(_KEYWORDS))
 
 
 def to_bif(classifier: AnyClassifier) -> str:
@@ -41,24 +29,21 @@ def to_bif(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    originals = plain_nodes(classifier, "A BIF file")
-    nodes = _with_two_states(originals)
-    words = dict(zip([n.name for n in nodes], _words((n.name for n in nodes), "v", names=True), strict=True))
-    labels = {node.name: _words(node.states, "s") for node in nodes}
+    return bif_text(in_words(plain_nodes(classifier, "A BIF file"), _SPELLING))
+
+
+def bif_text(nodes: Sequence[PlainNode]) -> str:
+    """Return a network, whose names and labels are words, as the text of a BIF file."""
+    labels = {node.name: node.states for node in nodes}
     parts = ["network milpbn {\n}\n"]
-    for node, original in zip(nodes, originals, strict=True):
-        properties = dict(node.properties)
-        if words[node.name] != node.name:
-            properties[NAME] = encode_words([node.name])
-        if labels[node.name] != list(node.states):
-            properties[STATES] = encode_words(original.states)
-        lines = [f"  property {key} = {value} ;\n" for key, value in properties.items()]
+    for node in nodes:
+        lines = [f"  property {key} = {value} ;\n" for key, value in node.properties.items()]
         parts.append(
-            f"variable {words[node.name]} {{\n"
-            f"  type discrete [ {len(node.states)} ] {{ {', '.join(labels[node.name])} }};\n{''.join(lines)}}}\n"
+            f"variable {node.name} {{\n"
+            f"  type discrete [ {len(node.states)} ] {{ {', '.join(node.states)} }};\n{''.join(lines)}}}\n"
         )
     for node in nodes:
-        given = f" | {', '.join(words[name] for name in node.parents)}" if node.parents else ""
+        given = f" | {', '.join(node.parents)}" if node.parents else ""
         rows = node.table.reshape(-1, len(node.states)).tolist()
         if node.parents:
             cases = itertools.product(*(labels[name] for name in node.parents))
@@ -66,62 +51,8 @@ def to_bif(classifier: AnyClassifier) -> str:
         else:
             starts = ["table"]
         lines = [f"  {a} {', '.join(map(repr, row))};\n" for a, row in zip(starts, rows, strict=True)]
-        parts.append(f"probability ( {words[node.name]}{given} ) {{\n{''.join(lines)}}}\n")
+        parts.append(f"probability ( {node.name}{given} ) {{\n{''.join(lines)}}}\n")
     return "".join(parts)
-
-
-def _with_two_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
-    """Return a network whose variables have at least two states, as pyAgrum wants; see `UNUSED`."""
-    single = {node.name for node in nodes if len(node.states) == 1}
-    padded = []
-    for node in nodes:
-        table = node.table
-        for axis, parent in enumerate(node.parents):
-            table = np.repeat(table, 2, axis) if parent in single else table
-        if node.name in single:
-            table = np.concatenate([table, np.zeros_like(table)], axis=-1)
-            node = replace(
-                node, states=(*node.states, "unused"), properties={**node.properties, UNUSED: "yes"}
-            )
-        padded.append(replace(node, table=table))
-    return padded
-
-
-def _words(texts: Iterable[str], prefix: str, names: bool = False) -> list[str]:
-    """Return different words for texts, the texts themselves where they are words that every program reads.
-
-    Words for names are no integers, and differ in more than the case of letters.
-    """
-    texts = list(texts)
-    plain = [text if _is_word(text, names) else None for text in texts]
-    taken: set[str] = set()
-    words = []
-    kept = {word for word in plain if word is not None}
-    for text, word in zip(texts, plain, strict=True):
-        candidate = word
-        if candidate is None:
-            bare = re.sub(r"[^A-Za-z0-9.-]+", "_", text.replace("-inf", "minus_inf"), flags=re.ASCII).strip(
-                "_.-"
-            )
-            candidate = (
-                bare if _is_word(bare, True) and bare[:1].isalpha() else f"{prefix}_{bare}".rstrip("_")
-            )
-        numbered = itertools.chain([candidate], (f"{candidate}_{n}" for n in itertools.count(2)))
-        chosen = next(
-            w for w in numbered if (w.lower() if names else w) not in taken and (w == word or w not in kept)
-        )
-        taken.add(chosen.lower() if names else chosen)
-        words.append(chosen)
-    return words
-
-
-def _is_word(text: str, name: bool) -> bool:
-    if text.lower() in _KEYWORDS:
-        return False
-    number = number_of(text)
-    if number == number:  # a number: only integers in their usual spelling are read by all
-        return not name and abs(number) < 2**31 and "." not in text and number_label(number) == text
-    return _WORD.fullmatch(text) is not None
 
 
 def from_bif(text: str, target: str | None = None) -> Classifier:

@@ -6,9 +6,7 @@ marks, as bnlearn and pgmpy write them; commas only within intervals such as ``(
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +15,7 @@ from milpbn.data.labels import intervals_of, number_of
 from milpbn.errors import InputError
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.network.formats.plain_network import PlainNode
-
-_TOKEN = re.compile(
-    r"""\s+|//[^\n]*|/\*.*?\*/|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<mark>[{}()\[\];,|=])|(?P<word>(?:(?!//|/\*)[^\s{}()\[\];,|="])++)""",
-    re.DOTALL,
-)
-
+from milpbn.network.formats.tokens import END, Token, TokenReader, blank_separated
 
 def read_nodes(text: str) -> list[PlainNode]:
     """Return the nodes of a BIF file in the order of their declarations.
@@ -33,28 +26,11 @@ def read_nodes(text: str) -> list[PlainNode]:
     return _Parser(text).nodes()
 
 
-@dataclass(frozen=True)
-class _Token:
-    """A word, quoted text or mark, and the white space before it: one blank for line breaks and comments."""
-
-    text: str
-    line: int
-    before: str
-    quoted: bool = False
-
-    def is_mark(self, mark: str) -> bool:
-        return self.text == mark and not self.quoted
-
-
-_END = _Token("", 0, " ", quoted=True)
-
-
-class _Parser:
+class _Parser(TokenReader):
     """A recursive descent over the tokens of a file; `states` and `properties` are those of the variables so far."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = list(_tokens(text))
-        self.position = 0
+        super().__init__(text)
         self.states: dict[str, tuple[str, ...]] = {}
         self.properties: dict[str, dict[str, str]] = {}
 
@@ -88,22 +64,15 @@ class _Parser:
             raise InputError(f"It has no probability block of the variable {missing[0]!r}.")
         return [nodes[name] for name in self.states]
 
-    def next(self) -> _Token:
-        """Return the next token."""
-        if self.position == len(self.tokens):
-            raise InputError("It ends within a block; it seems cut off.")
-        self.position += 1
-        return self.tokens[self.position - 1]
-
     def expect(self, mark: str) -> None:
         """Pass a mark, or refuse the file."""
         token = self.next()
         if not token.is_mark(mark):
             raise InputError(f"Line {token.line} has {token.text[:40]!r} where BIF has {mark!r}.")
 
-    def words(self, *ends: str) -> tuple[list[_Token], _Token]:
+    def words(self, *ends: str) -> tuple[list[Token], Token]:
         """Return the tokens up to one of the end marks, and that mark."""
-        found: list[_Token] = []
+        found: list[Token] = []
         while True:
             token = self.next()
             if not token.quoted and token.text in ends:
@@ -114,28 +83,28 @@ class _Parser:
                 )
             found.append(token)
 
-    def labels(self, end: str) -> list[_Token]:
+    def labels(self, end: str) -> list[Token]:
         """Return the tokens of labels up to their end mark, and pass it; other marks are part of the labels.
 
         A parenthesis ends a list if numbers follow, and a brace if a semicolon or white space does, unless a label has
         an opening brace. A semicolon is within a label if white space does not follow.
         """
-        found: list[_Token] = []
+        found: list[Token] = []
         opened = 0
         while True:
             token = self.next()
-            following = self.tokens[self.position] if self.position < len(self.tokens) else _END
+            following = self.tokens[self.position] if self.position < len(self.tokens) else END
             if token.is_mark(end):
                 number = number_of(following.text) == number_of(following.text)
                 spaced = bool(following.before) and not opened and not following.is_mark(",")
-                if following is _END or (number if end == ")" else following.is_mark(";") or spaced):
+                if following is END or (number if end == ")" else following.is_mark(";") or spaced):
                     return found
             if token.is_mark(";") and following.before:
                 raise InputError(f"Line {token.line} has ';' where {end} is expected.")
             opened += token.is_mark("{") - token.is_mark("}")
             found.append(token)
 
-    def items(self, *ends: str) -> tuple[list[str], _Token]:
+    def items(self, *ends: str) -> tuple[list[str], Token]:
         """Return texts that are separated by commas up to an end mark; a text may consist of several words."""
         tokens, end = self.words(*ends)
         return _items(tokens), end
@@ -165,7 +134,7 @@ class _Parser:
             found = self.labels("}")
             states = _items(found, int(numbers[0]))
             if len(states) != int(numbers[0]) and not any(t.is_mark(",") for t in found):
-                states = _blank_separated(found)
+                states = blank_separated(found)
             if len(states) != int(numbers[0]):
                 raise InputError(
                     f"Line {token.line} declares {numbers[0]} states and lists {len(states)}; labels with commas "
@@ -184,13 +153,6 @@ class _Parser:
         text = "".join(token.text for token in tokens)
         key, equals, value = text.partition("=")
         return {key.strip(): value.strip()} if equals else {}
-
-    def until_semicolon(self) -> list[_Token]:
-        """Return the tokens up to a semicolon."""
-        found: list[_Token] = []
-        while not (token := self.next()).is_mark(";"):
-            found.append(token)
-        return found
 
     def family(self, line: int) -> tuple[str, tuple[str, ...]]:
         """Read a variable and its parents in parentheses."""
@@ -245,29 +207,12 @@ class _Parser:
         return numbers
 
 
-def _tokens(text: str) -> Iterator[_Token]:
-    position, line, before = 0, 1, ""
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            raise InputError(f"Line {line} has a quote or a comment without an end.")
-        if match.lastgroup is None:
-            before = match[0] if not before and set(match[0]) <= {" ", "\t"} else " "
-        else:
-            quoted = match.lastgroup == "text"
-            word = re.sub(r"\\(.)", r"\1", match[0][1:-1]) if quoted else match[0]
-            yield _Token(word, line, before, quoted)
-            before = ""
-        line += match[0].count("\n")
-        position = match.end()
-
-
-def _items(tokens: Sequence[_Token], n: int | None = None) -> list[str]:
+def _items(tokens: Sequence[Token], n: int | None = None) -> list[str]:
     """Return the texts between commas as they are written, without white space around them.
 
     Where there are not `n` texts, commas within intervals separate none.
     """
-    groups: list[list[_Token]] = [[]]
+    groups: list[list[Token]] = [[]]
     for token in tokens:
         if token.is_mark(","):
             groups.append([])
@@ -288,19 +233,6 @@ def _items(tokens: Sequence[_Token], n: int | None = None) -> list[str]:
         else:
             merged.append(bare)
     return merged
-
-
-def _blank_separated(tokens: Sequence[_Token]) -> list[str]:
-    """Return the texts between blanks and quotation marks."""
-    texts: list[str] = []
-    after_quote = True
-    for token in tokens:
-        if token.before or token.quoted or after_quote:
-            texts.append(token.text)
-        else:
-            texts[-1] += token.text
-        after_quote = token.quoted
-    return texts
 
 
 def _table(
