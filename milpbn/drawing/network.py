@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from milpbn.drawing.arcs import ROW, SMALL, STUB, Arc, ArcStyle, Graph, arc_styles, arrowhead, colours, stub
-from milpbn.drawing.layout import ARROW, GAP, GraphLayout, grid, lay_out
+from milpbn.drawing.layout import APART, ARROW, GAP, GraphLayout, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
@@ -78,6 +78,24 @@ def draw_network(
     scene.width, scene.height = scene.width + _BORDER, scene.height + _BORDER
     scene.description = _description(graph)
     return scene
+
+
+def node_boxes(
+    names: Sequence[str], parents: Sequence[Sequence[int]], *, has_class: bool = True
+) -> dict[int, Box]:
+    """Return the places of all variables in pictures of other programs, which draw the arcs from the class as well.
+
+    Variables are where `draw_network` has those with arcs between them; a class without parents is above all others.
+    """
+    graph = Graph(names, parents, has_class)
+    sizes = {i: _node(graph, i, None).size for i in range(len(names))}
+    above = sizes.pop(graph.of_class) if has_class and not parents[-1] else None
+    layout = lay_out(sizes, graph.arcs)
+    if above is None:
+        return layout.boxes
+    down, width = above[1] + 2 * APART, max(layout.width, above[0])
+    boxes = {i: replace(box, y=box.y + down) for i, box in layout.boxes.items()}
+    return {**boxes, graph.of_class: Box((width - above[0]) / 2, 0.0, *above)}
 
 
 def _description(graph: Graph) -> str:

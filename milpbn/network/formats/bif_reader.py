@@ -17,6 +17,7 @@ from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.network.formats.plain_network import PlainNode
 from milpbn.network.formats.tokens import END, Token, TokenReader, blank_separated
 
+
 def read_nodes(text: str) -> list[PlainNode]:
     """Return the nodes of a BIF file in the order of their declarations.
 

@@ -11,18 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Variable
-from milpbn.data.labels import StateLabels, cuts_of_labels, number_of
+from milpbn.data.labels import StateLabels, cuts_of_labels, number_label, number_of
 from milpbn.data.variables import MISSING_LABEL
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import Cpt, require_table
+from milpbn.network.cpt import MAX_TABLE_ENTRIES, Cpt, require_table
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.prior import TOWARDS, UNIFORM
 from milpbn.network.structure import Structure
@@ -240,6 +241,75 @@ def _cpt(
             "probabilities sum to 1."
         )
     return Cpt(i, parents, np.where(abs(totals - 1) > ROUNDING, table / totals, table))
+
+
+def nodes_of_lists(
+    states: Mapping[str, tuple[str, ...]],
+    properties: Mapping[str, Mapping[str, str]],
+    lists: Iterable[tuple[str, Sequence[str], Sequence[float], str]],
+) -> list[PlainNode]:
+    """Return the nodes of a file that gives each table as a list, the own states fastest and the first parent slowest.
+
+    Parameters
+    ----------
+    states, properties : mappings
+        The labels and the properties of the declared variables, whose order the nodes have.
+    lists : iterable of tuple
+        Variable, parents, values, and the table's place for a sentence, such as " (line 12)", or "".
+
+    Raises
+    ------
+    InputError
+        If a variable is not declared or has not one table, or a list has another length.
+    """
+    nodes: dict[str, PlainNode] = {}
+    for name, parents, values, where in lists:
+        unknown = [other for other in (name, *parents) if other not in states]
+        if unknown:
+            raise InputError(
+                f"The table of {name!r}{where} names {unknown[0]!r}, which is not a declared variable."
+            )
+        if name in nodes:
+            raise InputError(f"It has a second table of {name!r}{where}.")
+        shape = [len(states[other]) for other in (*parents, name)]
+        size = math.prod(shape)
+        if size > MAX_TABLE_ENTRIES or len(values) != size:
+            raise InputError(
+                f"The table of {name!r}{where} has {len(values)} values, but needs {float(size):.0f}."
+            )
+        table = np.array(values, dtype=np.float64).reshape(shape)
+        nodes[name] = PlainNode(name, states[name], tuple(parents), table, properties[name])
+    missing = [name for name in states if name not in nodes]
+    if missing or not states:
+        raise InputError(f"It has no table of {missing[0]!r}." if missing else "It declares no variable.")
+    return [nodes[name] for name in states]
+
+
+def interval_states(
+    edges: Sequence[float], names: Sequence[str], where: str
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return labels and properties of a variable that is cut at these edges, the outer ones included.
+
+    The intervals are closed on the left. With names, which ascending edges may have, values beyond the outer edges are
+    in the outer intervals; without, the labels are the intervals. Raises `InputError` unless the edges ascend or
+    descend, and there are as many names.
+    """
+    steps = [b - a for a, b in pairwise(edges)]
+    if not steps or not (all(x > 0 for x in steps) or all(x < 0 for x in steps)):
+        raise InputError(f"{where} has edges of intervals that neither ascend nor descend.")
+    if names and len(names) != len(steps):
+        raise InputError(f"{where} has {len(names)} states, but {len(steps)} intervals.")
+    if names and steps[0] > 0:
+        cuts = [math.nextafter(edge, -math.inf) for edge in edges[1:-1]]
+        return tuple(names), {CUTS: ",".join(map(repr, cuts)) or "none"}
+    top = max(edges)
+    labels = []
+    for a, b in pairwise(edges):
+        low, high = min(a, b), max(a, b)
+        left = "(" if low == -math.inf else "["
+        right = "]" if high == top < math.inf else ")"
+        labels.append(f"{left}{number_label(low)}, {number_label(high)}{right}")
+    return tuple(labels), {}
 
 
 def milpbn_properties(attributes: Mapping[str, object]) -> dict[str, str]:

@@ -23,6 +23,7 @@ class Token:
     quoted: bool = False
 
     def is_mark(self, mark: str) -> bool:
+        """Return whether this is a mark and not quoted text."""
         return self.text == mark and not self.quoted
 
 

@@ -33,7 +33,9 @@ class Spelling:
             usual = abs(number) < 2**31 and "." not in text and number_label(number) == text
             return self.digits and not name and usual
         words = rf"[A-Za-z][A-Za-z0-9{re.escape(self.marks)}]*"
-        return re.fullmatch(words + r"|[0-9]+[A-Za-z_][A-Za-z0-9_]*" * self.digits, text, re.ASCII) is not None
+        return (
+            re.fullmatch(words + r"|[0-9]+[A-Za-z_][A-Za-z0-9_]*" * self.digits, text, re.ASCII) is not None
+        )
 
 
 def in_words(nodes: Sequence[PlainNode], spelling: Spelling) -> list[PlainNode]:

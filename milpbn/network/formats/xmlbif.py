@@ -11,23 +11,20 @@ import re
 import xml.etree.ElementTree as ET
 from xml.sax.saxutils import escape
 
-import numpy as np
-
 from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
     STATES,
-    PlainNode,
     as_classifier,
     encode_words,
+    nodes_of_lists,
     plain_nodes,
 )
 
 #: Characters that XML 1.0 cannot hold.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_xmlbif(classifier: AnyClassifier) -> str:
@@ -73,7 +70,7 @@ def to_xmlbif(classifier: AnyClassifier) -> str:
 
 def _changes(text: str) -> bool:
     """Whether readers of XML would change a text, or could not read it."""
-    return not text or text != " ".join(text.split()) or _FORBIDDEN.search(text) is not None
+    return not text or text != " ".join(text.split()) or FORBIDDEN.search(text) is not None
 
 
 def from_xmlbif(text: str, target: str | None = None) -> Classifier:
@@ -82,14 +79,7 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
     `target` is the name of the class variable; files that milpbn wrote name it themselves. Raises `InputError` if the
     text is not XMLBIF, or not a network of discrete variables.
     """
-    if "<!ENTITY" in text:
-        raise InputError("It declares XML entities, which no network needs; delete the declarations.")
-    try:
-        root = ET.fromstring(text)
-    except (ET.ParseError, ValueError, RecursionError) as error:
-        raise InputError(f"It is not XML ({error}).") from None
-    for element in root.iter():  # some programs name a namespace
-        element.tag = str(element.tag).rpartition("}")[2]
+    root = parse_xml(text)
     network = root if root.tag == "NETWORK" else root.find("NETWORK")
     if network is None:
         raise InputError("It is XML without an element NETWORK, so it is not an XMLBIF file.")
@@ -109,32 +99,28 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
         if not labels:
             raise InputError(f"The variable {name!r} has no outcomes.")
         states[name] = labels
-    nodes: dict[str, PlainNode] = {}
+    lists = []
     for element in network.findall("DEFINITION"):
-        name = _text(element, "FOR")
-        if name in nodes:
-            raise InputError(f"It defines the variable {name!r} twice.")
-        parents = tuple((given.text or "").strip() for given in element.findall("GIVEN"))
-        unknown = [other for other in (name, *parents) if other not in states]
-        if unknown:
-            raise InputError(
-                f"The definition of {name!r} names {unknown[0]!r}, which is not a declared variable."
-            )
-        shape = [len(states[other]) for other in (*parents, name)]
+        parents = [(given.text or "").strip() for given in element.findall("GIVEN")]
         values = [number_of(word) for word in _text(element, "TABLE").split()]
-        if np.prod(list(map(float, shape))) > MAX_TABLE_ENTRIES or len(values) != np.prod(shape):
-            raise InputError(
-                f"The table of {name!r} has {len(values)} values, but needs {np.prod(list(map(float, shape))):.0f}."
-            )
-        nodes[name] = PlainNode(
-            name, states[name], parents, np.array(values).reshape(shape), properties[name]
-        )
-    missing = [name for name in states if name not in nodes]
-    if missing or not states:
-        raise InputError(
-            f"It has no definition of the variable {missing[0]!r}." if missing else "It declares no variable."
-        )
-    return as_classifier([nodes[name] for name in states], target, "XMLBIF")
+        lists.append((_text(element, "FOR"), parents, values, ""))
+    return as_classifier(nodes_of_lists(states, properties, lists), target, "XMLBIF")
+
+
+def parse_xml(text: str) -> ET.Element:
+    """Return the root of an XML document, with names without namespaces.
+
+    Raises `InputError` if the text is not XML, or declares entities.
+    """
+    if "<!ENTITY" in text:
+        raise InputError("It declares XML entities, which no network needs; delete the declarations.")
+    try:
+        root = ET.fromstring(text)
+    except (ET.ParseError, ValueError, RecursionError) as error:
+        raise InputError(f"It is not XML ({error}).") from None
+    for element in root.iter():  # some programs name a namespace
+        element.tag = str(element.tag).rpartition("}")[2]
+    return root
 
 
 def _text(element: ET.Element, tag: str) -> str:
