@@ -80,22 +80,18 @@ def draw_network(
     return scene
 
 
-def node_boxes(
-    names: Sequence[str], parents: Sequence[Sequence[int]], *, has_class: bool = True
-) -> dict[int, Box]:
-    """Return the places of all variables in pictures of other programs, which draw the arcs from the class as well.
+def node_boxes(names: Sequence[str], parents: Sequence[Sequence[int]], has_class: bool = True) -> list[Box]:
+    """Return the places of all variables for programs that draw the arcs from the class, too, which get it on top.
 
-    Variables are where `draw_network` has those with arcs between them; a class without parents is above all others.
+    The others, and a class with parents, are where `draw_network` has boxes with arcs between them.
     """
     graph = Graph(names, parents, has_class)
     sizes = {i: _node(graph, i, None).size for i in range(len(names))}
-    above = sizes.pop(graph.of_class) if has_class and not parents[-1] else None
+    width, height = sizes.pop(graph.of_class) if has_class and not parents[-1] else (0.0, -2 * APART)
     layout = lay_out(sizes, graph.arcs)
-    if above is None:
-        return layout.boxes
-    down, width = above[1] + 2 * APART, max(layout.width, above[0])
-    boxes = {i: replace(box, y=box.y + down) for i, box in layout.boxes.items()}
-    return {**boxes, graph.of_class: Box((width - above[0]) / 2, 0.0, *above)}
+    boxes = {i: replace(box, y=box.y + height + 2 * APART) for i, box in layout.boxes.items()}
+    top = Box(max(0.0, layout.width - width) / 2, 0.0, width, height)
+    return [boxes.get(i, top) for i in range(len(names))]
 
 
 def _description(graph: Graph) -> str:

@@ -12,16 +12,14 @@ pyAgrum reads the probabilities of BIF files in single precision; XMLBIF files k
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 from milpbn.network.classifier import Classifier
 from milpbn.network.formats.bif_reader import read_nodes
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.plain_network import PlainNode, as_classifier, plain_nodes
-from milpbn.network.formats.words import Spelling, in_words
+from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.words import in_words
 
-_KEYWORDS = {"network", "variable", "probability", "property", "type", "discrete", "table", "default"}
-_SPELLING = Spelling("_.-", digits=True, keywords=frozenset(_KEYWORDS))
+_KEYWORDS = "network variable probability property type discrete table default"
 
 
 def to_bif(classifier: AnyClassifier) -> str:
@@ -29,11 +27,7 @@ def to_bif(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    return bif_text(in_words(plain_nodes(classifier, "A BIF file"), _SPELLING))
-
-
-def bif_text(nodes: Sequence[PlainNode]) -> str:
-    """Return a network, whose names and labels are words, as the text of a BIF file."""
+    nodes = in_words(plain_nodes(classifier, "A BIF file"), bif=True, keywords=_KEYWORDS)
     labels = {node.name: node.states for node in nodes}
     parts = ["network milpbn {\n}\n"]
     for node in nodes:

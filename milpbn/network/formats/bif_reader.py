@@ -155,6 +155,13 @@ class _Parser(TokenReader):
         key, equals, value = text.partition("=")
         return {key.strip(): value.strip()} if equals else {}
 
+    def until_semicolon(self) -> list[Token]:
+        """Return the tokens up to a semicolon."""
+        found: list[Token] = []
+        while not (token := self.next()).is_mark(";"):
+            found.append(token)
+        return found
+
     def family(self, line: int) -> tuple[str, tuple[str, ...]]:
         """Read a variable and its parents in parentheses."""
         self.expect("(")

@@ -9,7 +9,7 @@ intervals from -inf to inf become cuts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from urllib.parse import quote, unquote
@@ -48,6 +48,8 @@ LARGEST_DEFICIT, ROUNDING = 0.02, 1e-12
 #: Value of the property `CUTS` of a nominal variable whose labels look like intervals.
 NOMINAL = "nominal"
 _YES_NO = {True: "yes", False: "no"}
+#: The table of a node whose table is still to come.
+NO_TABLE = np.empty(0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,72 +245,63 @@ def _cpt(
     return Cpt(i, parents, np.where(abs(totals - 1) > ROUNDING, table / totals, table))
 
 
-def nodes_of_lists(
-    states: Mapping[str, tuple[str, ...]],
-    properties: Mapping[str, Mapping[str, str]],
+def with_tables(
+    declared: Sequence[PlainNode],
     lists: Iterable[tuple[str, Sequence[str], Sequence[float], str]],
+    *,
+    weights: bool = False,
 ) -> list[PlainNode]:
-    """Return the nodes of a file that gives each table as a list, the own states fastest and the first parent slowest.
+    """Return the nodes of a file with the tables that it gives as lists, in the order of their declarations.
 
-    Parameters
-    ----------
-    states, properties : mappings
-        The labels and the properties of the declared variables, whose order the nodes have.
-    lists : iterable of tuple
-        Variable, parents, values, and the table's place for a sentence, such as " (line 12)", or "".
-
-    Raises
-    ------
-    InputError
-        If a variable is not declared or has not one table, or a list has another length.
+    A list has the variable, its parents, its values, the own states fastest and the first parent slowest, and its place
+    for a sentence, such as " (line 12)". Rows of weights are normalised. Raises `InputError` if a variable is not
+    declared or has not one table, or a list has another length.
     """
-    nodes: dict[str, PlainNode] = {}
-    for name, parents, values, where in lists:
-        unknown = [other for other in (name, *parents) if other not in states]
+    known = {node.name: node for node in declared}
+    tables: dict[str, PlainNode] = {}
+    for name, parents, values, place in lists:
+        unknown = [other for other in (name, *parents) if other not in known]
         if unknown:
             raise InputError(
-                f"The table of {name!r}{where} names {unknown[0]!r}, which is not a declared variable."
+                f"The table of {name!r}{place} names {unknown[0]!r}, which is not a declared variable."
             )
-        if name in nodes:
-            raise InputError(f"It has a second table of {name!r}{where}.")
-        shape = [len(states[other]) for other in (*parents, name)]
-        size = math.prod(shape)
-        if size > MAX_TABLE_ENTRIES or len(values) != size:
-            raise InputError(
-                f"The table of {name!r}{where} has {len(values)} values, but needs {float(size):.0f}."
-            )
+        shape = [len(known[other].states) for other in (*parents, name)]
+        if math.prod(shape) > MAX_TABLE_ENTRIES or len(values) != math.prod(shape) or name in tables:
+            what = "is its second one" if name in tables else f"has {len(values)} values, but needs"
+            needs = "" if name in tables else f" {float(math.prod(shape)):.0f}"
+            raise InputError(f"The table of {name!r}{place} {what}{needs}.")
         table = np.array(values, dtype=np.float64).reshape(shape)
-        nodes[name] = PlainNode(name, states[name], tuple(parents), table, properties[name])
-    missing = [name for name in states if name not in nodes]
-    if missing or not states:
+        totals = table.sum(axis=-1, keepdims=True)
+        if weights:
+            table = np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
+        tables[name] = replace(known[name], parents=tuple(parents), table=table)
+    missing = [name for name in known if name not in tables]
+    if missing or not known:
         raise InputError(f"It has no table of {missing[0]!r}." if missing else "It declares no variable.")
-    return [nodes[name] for name in states]
+    return [tables[node.name] for node in declared]
 
 
 def interval_states(
-    edges: Sequence[float], names: Sequence[str], where: str
+    edges: Sequence[float], names: Sequence[str], refusal: Callable[[str], InputError]
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Return labels and properties of a variable that is cut at these edges, the outer ones included.
+    """Return labels and properties of a variable that is cut at edges into intervals that are closed on the left.
 
-    The intervals are closed on the left. With names, which ascending edges may have, values beyond the outer edges are
-    in the outer intervals; without, the labels are the intervals. Raises `InputError` unless the edges ascend or
-    descend, and there are as many names.
+    The outer edges are included. If there are names, and the edges ascend, values beyond them are in the outer
+    intervals; else the labels are the intervals. Raises `refusal` unless the edges ascend or descend, and there are as
+    many names.
     """
-    steps = [b - a for a, b in pairwise(edges)]
-    if not steps or not (all(x > 0 for x in steps) or all(x < 0 for x in steps)):
-        raise InputError(f"{where} has edges of intervals that neither ascend nor descend.")
-    if names and len(names) != len(steps):
-        raise InputError(f"{where} has {len(names)} states, but {len(steps)} intervals.")
-    if names and steps[0] > 0:
-        cuts = [math.nextafter(edge, -math.inf) for edge in edges[1:-1]]
-        return tuple(names), {CUTS: ",".join(map(repr, cuts)) or "none"}
-    top = max(edges)
+    pairs = list(pairwise(edges))
+    if not pairs or len({a < b for a, b in pairs}) > 1 or any(a == b for a, b in pairs):
+        raise refusal("has no edges of intervals that ascend or descend")
+    if names and len(names) != len(pairs):
+        raise refusal(f"has {len(names)} states, but {len(pairs)} intervals")
+    if names and edges[0] < edges[1]:
+        cuts = [repr(math.nextafter(edge, -math.inf)) for edge in edges[1:-1]]
+        return tuple(names), {CUTS: ",".join(cuts) or "none"}
     labels = []
-    for a, b in pairwise(edges):
-        low, high = min(a, b), max(a, b)
-        left = "(" if low == -math.inf else "["
-        right = "]" if high == top < math.inf else ")"
-        labels.append(f"{left}{number_label(low)}, {number_label(high)}{right}")
+    for low, high in map(sorted, pairs):
+        ends = "(" if low == -math.inf else "[", "]" if high == max(edges) < math.inf else ")"
+        labels.append(f"{ends[0]}{number_label(low)}, {number_label(high)}{ends[1]}")
     return tuple(labels), {}
 
 

@@ -19,14 +19,13 @@ from milpbn.network.formats.classifier_files import (
     any_classifier_from_dict,
     any_classifier_to_dict,
 )
-from milpbn.network.formats.hugin import from_net, to_net
-from milpbn.network.formats.netica import from_dne
+from milpbn.network.formats.hugin_netica import read_dne, read_net, to_net
 from milpbn.network.formats.onnx_format import classifier_to_onnx
-from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.plain_network import PlainNode, as_classifier, plain_nodes
 from milpbn.network.formats.r_script import classifier_to_r
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
-from milpbn.network.formats.xdsl import from_xdsl, to_xdsl
+from milpbn.network.formats.xdsl import read_xdsl, to_xdsl
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
@@ -47,6 +46,10 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
     return as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
 
 
+def _read(nodes: Callable[[str], list[PlainNode]], origin: str) -> Reader:
+    return lambda text, target: as_classifier(nodes(text), target, origin)
+
+
 #: Readers by the ending of the file's name.
 READERS: dict[str, Reader] = {
     ".json": _read_json,
@@ -54,10 +57,10 @@ READERS: dict[str, Reader] = {
     ".xmlbif": from_xmlbif,
     ".bifxml": from_xmlbif,
     ".xml": from_xmlbif,
-    ".xdsl": from_xdsl,
-    ".net": from_net,
-    ".dne": from_dne,
-    ".dnet": from_dne,
+    ".xdsl": _read(read_xdsl, "GeNIe"),
+    ".net": _read(read_net, "Hugin"),
+    ".dne": _read(read_dne, "Netica"),
+    ".dnet": _read(read_dne, "Netica"),
 }
 #: Writers by the ending of the file's name.
 WRITERS: dict[str, Writer] = {

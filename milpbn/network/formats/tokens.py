@@ -1,4 +1,4 @@
-"""Tokens of the text formats of networks, and a reader that passes over them: BIF, Hugin's and Netica's."""
+"""Tokens of the text formats of networks: BIF, Hugin's and Netica's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 
 #: Comments as regular expressions, each with that of what begins one: those of C++, and those of Hugin.
@@ -22,9 +21,9 @@ class Token:
     before: str
     quoted: bool = False
 
-    def is_mark(self, mark: str) -> bool:
-        """Return whether this is a mark and not quoted text."""
-        return self.text == mark and not self.quoted
+    def is_mark(self, *marks: str) -> bool:
+        """Return whether this is one of the marks and not quoted text."""
+        return self.text in marks and not self.quoted
 
 
 END = Token("", 0, " ", quoted=True)
@@ -34,7 +33,7 @@ class TokenReader:
     """The tokens of a text with comments of one kind, and the position of the next one."""
 
     def __init__(self, text: str, comments: tuple[str, str] = CPP) -> None:
-        self.tokens = list(_tokens(text, comments))
+        self.tokens = list(_tokens(text, *comments))
         self.position = 0
 
     def next(self) -> Token:
@@ -44,16 +43,8 @@ class TokenReader:
         self.position += 1
         return self.tokens[self.position - 1]
 
-    def until_semicolon(self) -> list[Token]:
-        """Return the tokens up to a semicolon."""
-        found: list[Token] = []
-        while not (token := self.next()).is_mark(";"):
-            found.append(token)
-        return found
 
-
-def _tokens(text: str, comments: tuple[str, str]) -> Iterator[Token]:
-    comment, start = comments
+def _tokens(text: str, comment: str, start: str) -> Iterator[Token]:
     pattern = re.compile(
         rf"""\s+|{comment}|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<mark>[{{}}()\[\];,|=])"""
         rf"""|(?P<word>(?:(?!{start})[^\s{{}}()\[\];,|="])++)""",
@@ -82,22 +73,9 @@ def blank_separated(tokens: Sequence[Token]) -> list[str]:
     for token in tokens:
         if token.is_mark(","):
             apart = True
-            continue
-        if token.before or token.quoted or apart:
+        elif token.before or token.quoted or apart:
             texts.append(token.text)
+            apart = token.quoted
         else:
             texts[-1] += token.text
-        apart = token.quoted
     return texts
-
-
-def numbers_of(tokens: Sequence[Token], where: str) -> list[float]:
-    """Return the numbers in a list, whose commas and parentheses are passed over."""
-    numbers = []
-    for token in tokens:
-        if not token.quoted and token.text in ("(", ")", ","):
-            continue
-        numbers.append(number_of(token.text))
-        if numbers[-1] != numbers[-1]:
-            raise InputError(f"{where} has {token.text[:40]!r} in line {token.line}, which is not a number.")
-    return numbers

@@ -16,11 +16,13 @@ from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
+    NO_TABLE,
     STATES,
+    PlainNode,
     as_classifier,
     encode_words,
-    nodes_of_lists,
     plain_nodes,
+    with_tables,
 )
 
 #: Characters that XML 1.0 cannot hold.
@@ -83,28 +85,24 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
     network = root if root.tag == "NETWORK" else root.find("NETWORK")
     if network is None:
         raise InputError("It is XML without an element NETWORK, so it is not an XMLBIF file.")
-    states: dict[str, tuple[str, ...]] = {}
-    properties: dict[str, dict[str, str]] = {}
+    declared, lists = [], []
     for element in network.findall("VARIABLE"):
         name = _text(element, "NAME")
-        if name in states:
-            raise InputError(f"It declares the variable {name!r} twice.")
         if element.get("TYPE", "nature").lower() != "nature":
             raise InputError(
                 f"The variable {name!r} is a {element.get('TYPE')} node, not one of a Bayesian network."
             )
         pairs = [(found.text or "").partition("=") for found in element.findall("PROPERTY")]
-        properties[name] = {key.strip(): value.strip() for key, equals, value in pairs if equals}
+        properties = {key.strip(): value.strip() for key, equals, value in pairs if equals}
         labels = tuple((outcome.text or "").strip() for outcome in element.findall("OUTCOME"))
         if not labels:
             raise InputError(f"The variable {name!r} has no outcomes.")
-        states[name] = labels
-    lists = []
+        declared.append(PlainNode(name, labels, (), NO_TABLE, properties))
     for element in network.findall("DEFINITION"):
         parents = [(given.text or "").strip() for given in element.findall("GIVEN")]
         values = [number_of(word) for word in _text(element, "TABLE").split()]
         lists.append((_text(element, "FOR"), parents, values, ""))
-    return as_classifier(nodes_of_lists(states, properties, lists), target, "XMLBIF")
+    return as_classifier(with_tables(declared, lists), target, "XMLBIF")
 
 
 def parse_xml(text: str) -> ET.Element:
