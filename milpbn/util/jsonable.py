@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -77,8 +76,7 @@ def _lines(value: Any, depth: int, indent: str = "") -> str:
 def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False) -> str:
     """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
 
-    `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding that they
-    declare in their first line, as XML files do, or cp1252.
+    `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding cp1252.
 
     Raises
     ------
@@ -99,12 +97,11 @@ def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False)
         except UnicodeDecodeError:
             if not windows:
                 raise
-            declared = re.match(rb"""<\?xml [^>]*encoding=["']([\w-]+)""", content)
-            text = content.decode(declared[1].decode() if declared else "cp1252")
+            text = content.decode("cp1252")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except InputError:
         raise
-    except (UnicodeDecodeError, LookupError):
+    except UnicodeDecodeError:
         raise InputError(
             f"The {what} {str(path)!r} is not UTF-8 text; check that it is the right file."
         ) from None

@@ -6,6 +6,7 @@ marks, as bnlearn and pgmpy write them; commas only within intervals such as ``(
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from milpbn.data.labels import intervals_of, number_of
 from milpbn.errors import InputError
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
-from milpbn.network.formats.plain_network import PlainNode
-from milpbn.network.formats.tokens import END, Token, TokenReader, blank_separated
+from milpbn.network.formats.plain_network import NO_TABLE, PlainNode, TableList, with_tables
+from milpbn.network.formats.tokens import END, Token, TokenReader, blank_separated, numbers_in
 
 
 def read_nodes(text: str) -> list[PlainNode]:
@@ -28,16 +29,15 @@ def read_nodes(text: str) -> list[PlainNode]:
 
 
 class _Parser(TokenReader):
-    """A recursive descent over the tokens of a file; `states` and `properties` are those of the variables so far."""
+    """A recursive descent over the tokens of a file; `declared` are the variables so far, without tables."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
-        self.states: dict[str, tuple[str, ...]] = {}
-        self.properties: dict[str, dict[str, str]] = {}
+        self.declared: dict[str, PlainNode] = {}
 
     def nodes(self) -> list[PlainNode]:
         """Return the nodes in the order of their declarations."""
-        nodes: dict[str, PlainNode] = {}
+        tables = []
         while self.position < len(self.tokens):
             token = self.next()
             keyword = token.text.lower()
@@ -49,27 +49,16 @@ class _Parser(TokenReader):
             elif keyword == "variable":
                 self.variable(token.line)
             elif keyword == "probability":
-                node = self.probability(token.line)
-                if node.name in nodes:
-                    raise InputError(f"Line {token.line} gives {node.name!r} a second table.")
-                nodes[node.name] = node
+                tables.append(self.probability(token.line))
             else:
-                raise InputError(
-                    f"Line {token.line} begins with {token.text[:40]!r}, where BIF has network, variable or "
-                    "probability."
-                )
-        if not self.states:
-            raise InputError("It declares no variable, so it is not a BIF file.")
-        missing = [name for name in self.states if name not in nodes]
-        if missing:
-            raise InputError(f"It has no probability block of the variable {missing[0]!r}.")
-        return [nodes[name] for name in self.states]
+                raise token.refused("at the beginning, where BIF has network, variable or probability")
+        return with_tables(list(self.declared.values()), tables)
 
     def expect(self, mark: str) -> None:
         """Pass a mark, or refuse the file."""
         token = self.next()
         if not token.is_mark(mark):
-            raise InputError(f"Line {token.line} has {token.text[:40]!r} where BIF has {mark!r}.")
+            raise token.refused(f"where BIF has {mark!r}")
 
     def words(self, *ends: str) -> tuple[list[Token], Token]:
         """Return the tokens up to one of the end marks, and that mark."""
@@ -79,9 +68,7 @@ class _Parser(TokenReader):
             if not token.quoted and token.text in ends:
                 return found, token
             if not token.quoted and token.text in "{}();":
-                raise InputError(
-                    f"Line {token.line} has {token.text!r} where {' or '.join(ends)} is expected."
-                )
+                raise token.refused(f"where {' or '.join(ends)} is expected")
             found.append(token)
 
     def labels(self, end: str) -> list[Token]:
@@ -101,7 +88,7 @@ class _Parser(TokenReader):
                 if following is END or (number if end == ")" else following.is_mark(";") or spaced):
                     return found
             if token.is_mark(";") and following.before:
-                raise InputError(f"Line {token.line} has ';' where {end} is expected.")
+                raise token.refused(f"where {end} is expected")
             opened += token.is_mark("{") - token.is_mark("}")
             found.append(token)
 
@@ -123,9 +110,7 @@ class _Parser(TokenReader):
                 properties.update(self.property())
                 continue
             if token.text.lower() != "type":
-                raise InputError(
-                    f"Line {token.line} has {token.text[:40]!r} where a variable has type or property."
-                )
+                raise token.refused("where a variable has type or property")
             kind, _ = self.words("{")
             numbers = [t.text for t in kind if not t.quoted and t.text.isdecimal() and len(t.text) < 10]
             if not kind or kind[0].text.lower() != "discrete" or len(numbers) != 1:
@@ -144,9 +129,9 @@ class _Parser(TokenReader):
             self.expect(";")
         if len(name) != 1 or states is None:
             raise InputError(f"Line {token.line} ends a variable without a name or without states.")
-        if name[0] in self.states:
+        if name[0] in self.declared:
             raise InputError(f"Line {line} declares the variable {name[0]!r} a second time.")
-        self.states[name[0]], self.properties[name[0]] = tuple(states), properties
+        self.declared[name[0]] = PlainNode(name[0], tuple(states), (), NO_TABLE, properties)
 
     def property(self) -> dict[str, str]:
         """Return a property as {key: value}; one that is not of the form key = value is left out."""
@@ -155,32 +140,25 @@ class _Parser(TokenReader):
         key, equals, value = text.partition("=")
         return {key.strip(): value.strip()} if equals else {}
 
-    def until_semicolon(self) -> list[Token]:
-        """Return the tokens up to a semicolon."""
-        found: list[Token] = []
-        while not (token := self.next()).is_mark(";"):
-            found.append(token)
-        return found
-
     def family(self, line: int) -> tuple[str, tuple[str, ...]]:
         """Read a variable and its parents in parentheses."""
         self.expect("(")
         head, end = self.items("|", ")")
         if end.text == "|":
             parents, _ = self.items(")")
-        elif len(head) == 1 and head[0] not in self.states:
+        elif len(head) == 1 and head[0] not in self.declared:
             head, parents = (words := head[0].split())[:1], words[1:]
         else:
             head, parents = head[:1], head[1:]
         if len(head) != 1:
             raise InputError(f"Line {line} does not name one variable before the bar.")
         for name in (*head, *parents):
-            if name not in self.states:
+            if name not in self.declared:
                 raise InputError(f"Line {line} names {name!r}, which is not a variable declared above it.")
         return head[0], tuple(parents)
 
-    def probability(self, line: int) -> PlainNode:
-        """Read a probability block, after its keyword in a line."""
+    def probability(self, line: int) -> TableList:
+        """Read a probability block, after its keyword in a line, and return what `with_tables` wants."""
         name, parents = self.family(line)
         rows: dict[tuple[str, ...], list[float]] = {}
         whole: dict[str, list[float]] = {}
@@ -191,28 +169,18 @@ class _Parser(TokenReader):
                 case = tuple(_items(self.labels(")"), len(parents)))
                 if case in rows:
                     raise InputError(f"Line {token.line} gives a row of {name!r} a second time.")
-                rows[case] = self.numbers(token.line)
+                rows[case] = numbers_in(self.until_semicolon())
             elif keyword in ("table", "default"):
-                whole[keyword] = self.numbers(token.line)
+                whole[keyword] = numbers_in(self.until_semicolon())
             elif keyword == "property":
                 self.property()
             else:
-                raise InputError(
-                    f"Line {token.line} has {token.text[:40]!r} where a row of a table is expected."
-                )
-        states = [self.states[parent] for parent in (*parents, name)]
-        if np.prod([float(len(labels)) for labels in states]) > MAX_TABLE_ENTRIES:
+                raise token.refused("where a row of a table is expected")
+        states = [self.declared[other].states for other in (*parents, name)]
+        if math.prod(map(len, states)) > MAX_TABLE_ENTRIES:
             raise InputError(f"The table of {name!r} has more than {MAX_TABLE_ENTRIES} entries.")
         table = _table(states, rows, whole, f"The table of {name!r} (line {line})")
-        return PlainNode(name, self.states[name], parents, table, self.properties[name])
-
-    def numbers(self, line: int) -> list[float]:
-        """Return a list of probabilities up to a semicolon."""
-        tokens = self.until_semicolon()
-        numbers = [number_of(t.text) for t in tokens if not t.is_mark(",")]
-        if any(x != x for x in numbers):
-            raise InputError(f"Line {line} begins a list of probabilities with a value that is not a number.")
-        return numbers
+        return name, parents, table.ravel().tolist(), f" (line {line})"
 
 
 def _items(tokens: Sequence[Token], n: int | None = None) -> list[str]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from milpbn.data.labels import StateLabels, number_label, number_of
-from milpbn.drawing.network import node_boxes
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
@@ -16,17 +15,14 @@ from milpbn.network.formats.plain_network import (
     PlainNode,
     interval_states,
     milpbn_properties,
-    one_network,
-    plain_nodes,
     with_tables,
 )
-from milpbn.network.formats.tokens import CPP, PERCENT, Token, TokenReader, blank_separated
-from milpbn.network.formats.words import in_words
+from milpbn.network.formats.tokens import CPP, PERCENT, Token, TokenReader, blank_separated, numbers_in
+from milpbn.network.formats.words import drawn_words
 
 _KEYWORDS = (
     "net class node potential data discrete continuous decision utility function label states instance"
 )
-_LISTING = ("(", ")", ",")
 
 
 def to_net(classifier: AnyClassifier) -> str:
@@ -34,20 +30,18 @@ def to_net(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    originals, network = plain_nodes(classifier, "A Hugin file"), one_network(classifier, "A Hugin file")
-    nodes = in_words(originals, keywords=_KEYWORDS)
-    boxes = node_boxes(network.structure.names, network.structure.parents, network.has_class)
+    drawn = drawn_words(classifier, "A Hugin file", _KEYWORDS)
     parts = ["net {\n  node_size = (80 40);\n}\n"]
-    for node, original, box in zip(nodes, originals, boxes, strict=True):
+    for node, name, box in drawn:
         fields = {
             "states": '("' + '" "'.join(node.states) + '")',
-            "label": '"' + original.name.translate(str.maketrans('"\\\n\r', "'/  ")) + '"',
+            "label": '"' + name.translate(str.maketrans('"\\\n\r', "'/  ")) + '"',
             "position": f"({box.x + box.width / 2:.0f} {-box.y - box.height / 2:.0f})",  # upwards
             **{key: f'"{value}"' for key, value in node.properties.items()},
         }
         lines = "".join(f"  {key} = {value};\n" for key, value in fields.items())
         parts.append(f"node {node.name} {{\n{lines}}}\n")
-    for node in nodes:
+    for node, *_ in drawn:
         given = f" | {' '.join(node.parents)}" if node.parents else ""
         parts.append(f"potential ( {node.name}{given} ) {{\n  data = {_nested(node.table)};\n}}\n")
     return "".join(parts)
@@ -69,7 +63,7 @@ def read_net(text: str) -> list[PlainNode]:
     for outer in _blocks(text, PERCENT):
         for block in outer.blocks if outer.kind == "class" else [outer]:
             if block.kind.startswith("potential"):
-                name, *given = [t.text for t in block.head[1:] if not t.is_mark(*_LISTING)] or [""]
+                name, *given = [t.text for t in block.head[1:] if not t.is_mark("(", ")", ",")] or [""]
                 if given[:1] not in ([], ["|"]) or "data" not in block.fields:
                     raise InputError(f"The potential of {name!r}{block.place} has no data, or several nodes.")
                 lists.append((name, given[1:], block.numbers("data"), block.place))
@@ -125,20 +119,20 @@ def _netica_values(block: _Block, states: Sequence[str]) -> list[float]:
         raise block.refusal("has no table; have Netica convert equations to tables, and save the network")
     edges = block.numbers("levels")
     cut = interval_states(edges, (), block.refusal)[0] if len(edges) == len(states) + 1 else states
-    known, ranges = StateLabels(states, numeric=True), StateLabels(cut)
+    ranges = StateLabels(cut, numeric=True)
+    codes = {f"#{k}": k for k in range(len(states))}
+    named = codes | {label: k for k, label in enumerate(states)}
     values: list[float] = []
     for token in block.fields[key]:
-        text, number = token.text, number_of(token.text)
-        if token.is_mark(*_LISTING):
+        number = 0.0 if token.text == "@imposs" else number_of(token.text)
+        if token.is_mark("(", ")", ","):
             continue
-        if key == "probs" and (number == number or text == "@imposs"):
-            values.append(number if number == number else 0.0)
+        if key == "probs" and number == number:
+            values.append(number)
             continue
-        code = int(text[1:]) if text[:1] == "#" and text[1:].isdecimal() and len(text) < 9 else None
-        if code is None and key == "functable":
-            code = ranges.code(text) if known.code(text) is None else known.code(text)
-        if code is None or code >= len(states):
-            raise block.refusal(f"has {text[:40]!r} in its table in line {token.line}")
+        code = codes.get(token.text) if key == "probs" else named.get(token.text, ranges.code(token.text))
+        if code is None:
+            raise token.refused(f"in the table of {block.name!r}, which is not one of its states")
         values += [float(k == code) for k in range(len(states))]
     return values
 
@@ -152,12 +146,12 @@ class _Block:
     blocks: list[_Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        """Set the keywords before the name, the name, and the line for a sentence."""
         self.kind = " ".join(token.text.lower() for token in self.head[:-1])
         self.name = self.head[-1].text if self.head else ""
         self.place = f" (line {self.head[0].line})" if self.head else ""
 
     def refusal(self, what: str) -> InputError:
-        """Return the error that says what is wrong with this node."""
         return InputError(f"The node {self.name!r}{self.place} {what}.")
 
     def texts(self, key: str) -> list[str]:
@@ -167,18 +161,10 @@ class _Block:
         return blank_separated(tokens[1:-1] if bare else tokens)
 
     def text(self, key: str) -> str:
-        """Return the first text of a field in upper case, or nothing."""
         return (self.texts(key) or [""])[0].upper()
 
     def numbers(self, key: str) -> list[float]:
-        """Return the numbers of a field, in any parentheses."""
-        tokens = [token for token in self.fields.get(key, []) if not token.is_mark(*_LISTING)]
-        for token in tokens:
-            if number_of(token.text) != number_of(token.text):
-                raise InputError(
-                    f"Line {token.line} has {token.text[:40]!r} in {key}, which is not a number."
-                )
-        return [number_of(token.text) for token in tokens]
+        return numbers_in(self.fields.get(key, []))
 
 
 class _BlockReader(TokenReader):
@@ -191,29 +177,18 @@ class _BlockReader(TokenReader):
             if token.is_mark("}") and head and not words:
                 return block
             if token.is_mark("=") and words:
-                block.fields[words[-1].text.lower()] = self.value()
+                block.fields[words[-1].text.lower()] = self.until_semicolon(nested=True)
             elif token.is_mark("{") and words:
                 block.blocks.append(self.block(words))
             elif token.is_mark("{", "}"):
-                raise InputError(f"Line {token.line} has {token.text!r} where none is expected.")
+                raise token.refused("where none is expected")
             elif not token.is_mark(";"):
                 words.append(token)
                 continue
             words = []
         if words:
-            raise InputError(f"Line {words[0].line} has {words[0].text[:40]!r} outside of every block.")
+            raise words[0].refused("outside of every block")
         return block
-
-    def value(self) -> list[Token]:
-        """Return the tokens up to a semicolon outside of parentheses."""
-        found: list[Token] = []
-        opened = 0
-        while not (token := self.next()).is_mark(";") or opened > 0:
-            if token.is_mark("{", "}"):
-                raise InputError(f"Line {token.line} has {token.text!r} where ';' is expected.")
-            opened += token.is_mark("(") - token.is_mark(")")
-            found.append(token)
-        return found
 
 
 def _blocks(text: str, comments: tuple[str, str]) -> list[_Block]:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -48,8 +49,10 @@ LARGEST_DEFICIT, ROUNDING = 0.02, 1e-12
 #: Value of the property `CUTS` of a nominal variable whose labels look like intervals.
 NOMINAL = "nominal"
 _YES_NO = {True: "yes", False: "no"}
-#: The table of a node whose table is still to come.
+#: The table of a node whose table is still to come; and a table as files list it: the variable, its parents, values
+#: (the own states fastest, the first parent slowest), and the place for a sentence, such as " (line 12)".
 NO_TABLE = np.empty(0)
+TableList: TypeAlias = tuple[str, Sequence[str], Sequence[float], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,34 +249,29 @@ def _cpt(
 
 
 def with_tables(
-    declared: Sequence[PlainNode],
-    lists: Iterable[tuple[str, Sequence[str], Sequence[float], str]],
-    *,
-    weights: bool = False,
+    declared: Sequence[PlainNode], lists: Iterable[TableList], *, weights: bool = False
 ) -> list[PlainNode]:
     """Return the nodes of a file with the tables that it gives as lists, in the order of their declarations.
 
-    A list has the variable, its parents, its values, the own states fastest and the first parent slowest, and its place
-    for a sentence, such as " (line 12)". Rows of weights are normalised. Raises `InputError` if a variable is not
-    declared or has not one table, or a list has another length.
+    Rows of weights are normalised. Raises `InputError` if a variable is not declared or has not one table, or a list
+    has another length.
     """
     known = {node.name: node for node in declared}
     tables: dict[str, PlainNode] = {}
     for name, parents, values, place in lists:
-        unknown = [other for other in (name, *parents) if other not in known]
-        if unknown:
-            raise InputError(
-                f"The table of {name!r}{place} names {unknown[0]!r}, which is not a declared variable."
-            )
+        where = f"The table of {name!r}{place}"
+        for other in (name, *parents):
+            if other not in known:
+                raise InputError(f"{where} names {other!r}, which is not a declared variable.")
         shape = [len(known[other].states) for other in (*parents, name)]
-        if math.prod(shape) > MAX_TABLE_ENTRIES or len(values) != math.prod(shape) or name in tables:
-            what = "is its second one" if name in tables else f"has {len(values)} values, but needs"
-            needs = "" if name in tables else f" {float(math.prod(shape)):.0f}"
-            raise InputError(f"The table of {name!r}{place} {what}{needs}.")
+        if name in tables:
+            raise InputError(f"{where} is its second one.")
+        if math.prod(shape) > MAX_TABLE_ENTRIES or len(values) != math.prod(shape):
+            raise InputError(f"{where} has {len(values)} values, but needs {float(math.prod(shape)):.0f}.")
         table = np.array(values, dtype=np.float64).reshape(shape)
         totals = table.sum(axis=-1, keepdims=True)
         if weights:
-            table = np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
+            np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
         tables[name] = replace(known[name], parents=tuple(parents), table=table)
     missing = [name for name in known if name not in tables]
     if missing or not known:
@@ -290,17 +288,17 @@ def interval_states(
     intervals; else the labels are the intervals. Raises `refusal` unless the edges ascend or descend, and there are as
     many names.
     """
-    pairs = list(pairwise(edges))
-    if not pairs or len({a < b for a, b in pairs}) > 1 or any(a == b for a, b in pairs):
+    ordered = sorted(set(edges))
+    if len(edges) < 2 or list(edges) not in (ordered, ordered[::-1]):
         raise refusal("has no edges of intervals that ascend or descend")
-    if names and len(names) != len(pairs):
-        raise refusal(f"has {len(names)} states, but {len(pairs)} intervals")
-    if names and edges[0] < edges[1]:
+    if names and len(names) != len(edges) - 1:
+        raise refusal(f"has {len(names)} states, but {len(edges) - 1} intervals")
+    if names and edges[0] == ordered[0]:
         cuts = [repr(math.nextafter(edge, -math.inf)) for edge in edges[1:-1]]
         return tuple(names), {CUTS: ",".join(cuts) or "none"}
     labels = []
-    for low, high in map(sorted, pairs):
-        ends = "(" if low == -math.inf else "[", "]" if high == max(edges) < math.inf else ")"
+    for low, high in map(sorted, pairwise(edges)):
+        ends = "(" if low == -math.inf else "[", "]" if high == ordered[-1] < math.inf else ")"
         labels.append(f"{ends[0]}{number_label(low)}, {number_label(high)}{ends[1]}")
     return tuple(labels), {}
 

@@ -12,50 +12,40 @@ _SCRIPT = r"""# Predicts with a .bif file that `milpbn convert` wrote. It needs 
 files <- commandArgs(trailingOnly = TRUE)
 if (length(files) != 3) stop("Give a .bif file, a .csv file of rows, and a .csv file for the predictions.")
 fitted <- bnlearn::read.bif(files[1])
-rows <- read.csv(files[2], check.names = FALSE, colClasses = "character", na.strings = character(0),
-                 fileEncoding = "UTF-8-BOM")
-missing <- c("", "?", "NA", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A", "#NA")
+rows <- read.csv(files[2], check.names = FALSE, colClasses = "character", fileEncoding = "UTF-8-BOM",
+                 na.strings = character(0))
+markers <- c("", "?", "NA", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A", "#NA")
 
-# What milpbn notes of a variable in the file: original names and labels, cuts, the class.
+# What milpbn notes of a variable in the file: original name and labels, cuts, the class.
 lines <- trimws(readLines(files[1]))
-variable <- cumsum(grepl("^variable ", lines))
 nodes <- sub("^variable (\\S+) .*", "\\1", grep("^variable ", lines, value = TRUE))
 noted <- function(node, key, default) {
   start <- paste0("property milpbn_", key, " = ")
-  found <- lines[variable == match(node, nodes) & startsWith(lines, start)]
+  found <- lines[cumsum(grepl("^variable ", lines)) == match(node, nodes) & startsWith(lines, start)]
   if (length(found) == 0) return(default)
   texts <- vapply(strsplit(sub(" ;$", "", substring(found, nchar(start) + 1)), ",")[[1]], utils::URLdecode, "")
-  Encoding(texts) <- "UTF-8"
-  unname(texts)
+  `Encoding<-`(unname(texts), "UTF-8")
 }
 words <- lapply(fitted, function(node) dimnames(node$prob)[[1]])
 labels <- lapply(setNames(nm = nodes), function(node) noted(node, "states", words[[node]]))
 target <- nodes[vapply(nodes, noted, "", "class", "no") == "yes"]
-if (length(target) != 1) stop("The file does not say which variable is the class.")
 
 # The states of a column's values: NA for a missing value, "" for one that training did not see.
 states_of <- function(node) {
-  column <- noted(node, "column", noted(node, "name", node))
-  if (!(column %in% names(rows))) stop("The rows have no column ", column, ".")
-  texts <- trimws(rows[[column]])
+  texts <- trimws(rows[, noted(node, "column", noted(node, "name", node))])
   number <- suppressWarnings(as.numeric(texts))
   own <- labels[[node]]
-  last <- if (length(own) > 1 && own[length(own)] == "?") "yes" else "no"
-  last <- noted(node, "missing_state", last) == "yes"
-  present <- if (last) own[-length(own)] else own
-  k <- match(texts, present)
-  if (all(tolower(present) %in% c("true", "false"))) k <- match(tolower(texts), tolower(present))
-  interval <- "^\\(.*, (.*)[])]$"
-  ends <- if (all(grepl(interval, present))) sub(interval, "\\1", present)[-length(present)] else "nominal"
-  cuts <- noted(node, "cuts", ends)
-  if (identical(cuts, "nominal")) {
-    equal <- match(number, suppressWarnings(as.numeric(present)), incomparables = NA)
-    k <- ifelse(is.na(k), equal, k)
-  } else {
-    cuts <- as.numeric(setdiff(cuts, "none"))
-    k <- ifelse(is.na(k) & !is.na(number), 1 + findInterval(number, cuts, left.open = TRUE), k)
-  }
-  ifelse(is.na(k), ifelse(texts %in% missing, if (last) words[[node]][length(own)] else NA, ""), words[[node]][k])
+  last <- noted(node, "missing_state", if (length(own) > 1 && tail(own, 1) == "?") "yes" else "no") == "yes"
+  present <- if (last) head(own, -1) else own
+  bits <- all(tolower(present) %in% c("true", "false"))
+  k <- if (bits) match(tolower(texts), tolower(present)) else match(texts, present)
+  ends <- sub("^\\(.*, (.*)[])]$", "\\1", present)  # of intervals
+  cuts <- noted(node, "cuts", if (all(ends != present)) head(ends, -1) else "nominal")
+  at <- if (identical(cuts, "nominal")) match(number, suppressWarnings(as.numeric(present)), incomparables = NA)
+        else 1 + findInterval(number, as.numeric(setdiff(cuts, "none")), left.open = TRUE)
+  k <- ifelse(is.na(k), at, k)
+  absent <- if (last) tail(words[[node]][seq_along(own)], 1) else NA
+  ifelse(is.na(k), ifelse(texts %in% markers, absent, ""), words[[node]][k])
 }
 
 posterior <- function(row) {
@@ -67,9 +57,9 @@ posterior <- function(row) {
   for (v in setdiff(names(row), hidden)) cases[[v]] <- row[[v]]
   total <- numeric(nrow(cases))
   for (node in fitted[kept]) if (!(row[node$node] %in% "")) {
-    family <- as.matrix(cases[c(node$node, node$parents)])
     unseen <- any(row[node$parents] %in% "")
-    total <- total + log(if (unseen) 1 / length(labels[[node$node]]) else node$prob[family])
+    p <- if (unseen) 1 / length(labels[[node$node]]) else node$prob[as.matrix(cases[c(node$node, node$parents)])]
+    total <- total + log(p)
   }
   if (max(total) == -Inf) total[] <- 0
   share <- tapply(exp(total - max(total)), factor(cases[[target]], words[[target]]), sum)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 
 #: Comments as regular expressions, each with that of what begins one: those of C++, and those of Hugin.
@@ -25,6 +26,10 @@ class Token:
         """Return whether this is one of the marks and not quoted text."""
         return self.text in marks and not self.quoted
 
+    def refused(self, where: str) -> InputError:
+        """Return the error that this stands where something else is expected."""
+        return InputError(f"Line {self.line} has {self.text[:40]!r} {where}.")
+
 
 END = Token("", 0, " ", quoted=True)
 
@@ -42,6 +47,17 @@ class TokenReader:
             raise InputError("It ends within a block; it seems cut off.")
         self.position += 1
         return self.tokens[self.position - 1]
+
+    def until_semicolon(self, *, nested: bool = False) -> list[Token]:
+        """Return the tokens up to a semicolon; if `nested`, to one outside of parentheses, without braces."""
+        found: list[Token] = []
+        opened = 0
+        while not (token := self.next()).is_mark(";") or (nested and opened > 0):
+            if nested and token.is_mark("{", "}"):
+                raise token.refused("where ';' is expected")
+            opened += token.is_mark("(") - token.is_mark(")")
+            found.append(token)
+        return found
 
 
 def _tokens(text: str, comment: str, start: str) -> Iterator[Token]:
@@ -79,3 +95,12 @@ def blank_separated(tokens: Sequence[Token]) -> list[str]:
         else:
             texts[-1] += token.text
     return texts
+
+
+def numbers_in(tokens: Sequence[Token]) -> list[float]:
+    """Return the numbers in a list, whose commas and parentheses are passed over."""
+    listed = [token for token in tokens if not token.is_mark("(", ")", ",")]
+    for token in listed:
+        if number_of(token.text) != number_of(token.text):
+            raise token.refused("in a list of numbers, and it is not a number")
+    return [number_of(token.text) for token in listed]

@@ -10,7 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from milpbn.data.labels import number_label, number_of
-from milpbn.network.formats.plain_network import NAME, STATES, UNUSED, PlainNode, encode_words
+from milpbn.drawing.network import node_boxes
+from milpbn.drawing.scene import Box
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.formats.plain_network import (
+    NAME,
+    STATES,
+    UNUSED,
+    PlainNode,
+    encode_words,
+    one_network,
+    plain_nodes,
+)
 
 
 def in_words(nodes: Sequence[PlainNode], *, bif: bool = False, keywords: str = "") -> list[PlainNode]:
@@ -32,6 +43,13 @@ def in_words(nodes: Sequence[PlainNode], *, bif: bool = False, keywords: str = "
         parents = tuple(words[parent] for parent in node.parents)
         found.append(PlainNode(words[node.name], tuple(states), parents, node.table, properties))
     return found
+
+
+def drawn_words(classifier: AnyClassifier, what: str, keywords: str = "") -> list[tuple[PlainNode, str, Box]]:
+    """Return the nodes `in_words`, with their original names and their places; `what` is that of `one_network`."""
+    nodes, structure = plain_nodes(classifier, what), one_network(classifier, what).structure
+    boxes = node_boxes(structure.names, structure.parents, one_network(classifier, what).has_class)
+    return list(zip(in_words(nodes, keywords=keywords), structure.names, boxes, strict=True))
 
 
 def _with_two_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:

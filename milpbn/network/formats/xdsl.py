@@ -10,18 +10,11 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from milpbn.data.labels import number_of
-from milpbn.drawing.network import node_boxes
 from milpbn.errors import InputError
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.plain_network import (
-    NO_TABLE,
-    PlainNode,
-    one_network,
-    plain_nodes,
-    with_tables,
-)
-from milpbn.network.formats.words import in_words
+from milpbn.network.formats.plain_network import NO_TABLE, PlainNode, one_network, with_tables
+from milpbn.network.formats.words import drawn_words
 from milpbn.network.formats.xmlbif import FORBIDDEN, parse_xml
 
 
@@ -30,16 +23,14 @@ def to_xdsl(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    originals = plain_nodes(classifier, "A GeNIe file")
-    network = one_network(classifier, "A GeNIe file")
-    nodes = in_words(originals)
+    drawn = drawn_words(classifier, "A GeNIe file")
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<smile version="1.0" id="milpbn" numsamples="10000" discsamples="10000">',
         "  <nodes>",
     ]
-    for i in network.structure.topological_order():  # SMILE knows parents only after their nodes
-        node = nodes[i]
+    order = one_network(classifier, "A GeNIe file").structure.topological_order()
+    for node in (drawn[i][0] for i in order):  # SMILE knows parents only after their nodes
         values = " ".join(map(repr, node.table.ravel().tolist()))
         lines.append(f'    <cpt id="{node.name}">')
         lines += [f'      <state id="{state}" />' for state in node.states]
@@ -48,10 +39,9 @@ def to_xdsl(classifier: AnyClassifier) -> str:
         lines += [f'      <property id="{key}">{escape(v)}</property>' for key, v in node.properties.items()]
         lines.append("    </cpt>")
     lines += ["  </nodes>", "  <extensions>", '    <genie version="1.0" app="milpbn" name="milpbn">']
-    boxes = node_boxes(network.structure.names, network.structure.parents, network.has_class)
-    for node, original, box in zip(nodes, originals, boxes, strict=True):
+    for node, original, box in drawn:
         corners = f"{box.x:.0f} {box.y:.0f} {box.x + box.width:.0f} {box.y + box.height:.0f}"
-        name = escape(FORBIDDEN.sub("?", original.name))
+        name = escape(FORBIDDEN.sub("?", original))
         lines += [f'      <node id="{node.name}">', f"        <name>{name}</name>"]
         lines += [f"        <position>{corners}</position>", "      </node>"]
     return "\n".join([*lines, "    </genie>", "  </extensions>", "</smile>"]) + "\n"
@@ -73,23 +63,21 @@ def read_xdsl(text: str) -> list[PlainNode]:
     elements.sort(key=lambda element: order.get(element.get("id"), 0))
     declared, lists = [], []
     for element in elements:
-        name, states = element.get("id", ""), [state.get("id", "") for state in element.findall("state")]
-        if element.tag not in ("cpt", "deterministic", "noisymax") or not name or not states:
-            what = f"is of the kind {element.tag}, or has no id or no states"
-            raise InputError(
-                f"The node {name!r} {what}; only cpt, deterministic and noisymax nodes can be read."
-            )
+        name, states = element.get("id", ""), tuple(state.get("id", "") for state in element.findall("state"))
+        if element.tag not in ("cpt", "deterministic", "noisymax"):
+            kinds = "only those of the kinds cpt, deterministic and noisymax can be read"
+            raise InputError(f"The node {name!r} is of the kind {element.tag}; {kinds}.")
         own = {p.get("id", ""): (p.text or "").strip() for p in element.findall("property")}
-        declared.append(PlainNode(name, tuple(states), (), NO_TABLE, own))
+        declared.append(PlainNode(name, states, (), NO_TABLE, own))
     sizes = {node.name: len(node.states) for node in declared}
     for element, node in zip(elements, declared, strict=True):
         parents = _words(element, "parents")
-        if element.tag == "cpt":
-            values = _numbers(element, "probabilities")
-        elif element.tag == "deterministic":
-            values = [float(s == found) for found in _words(element, "resultingstates") for s in node.states]
-        else:
+        if element.tag == "noisymax":
             values = _noisy_max(element, len(node.states), [sizes.get(parent, 0) for parent in parents])
+        else:
+            found = _words(element, "resultingstates")
+            values = [float(s == result) for result in found for s in node.states]
+            values = values or [number_of(word) for word in _words(element, "probabilities")]
         lists.append((node.name, parents, values, ""))
     return with_tables(declared, lists)
 
@@ -98,27 +86,22 @@ def _words(element: ET.Element, tag: str) -> list[str]:
     return (element.findtext(tag) or "").split()
 
 
-def _numbers(element: ET.Element, tag: str) -> list[float]:
-    return list(map(number_of, _words(element, tag)))
-
-
 def _noisy_max(element: ET.Element, n: int, sizes: list[int]) -> list[float]:
     """Return the table of a noisy-MAX node (Diez 1993) with n states, the strongest first, and parents of these sizes.
 
     There is a column per parent and state, by strength, the last of them without effect, and one of the leak. The
     probability that the node is at least as weak as a state is the product of that of the columns.
     """
-    where = f"The noisy-MAX node {element.get('id')!r}"
-    numbers, strengths = _numbers(element, "parameters"), _numbers(element, "strengths")
+    numbers, strengths = ([*map(number_of, _words(element, tag))] for tag in ("parameters", "strengths"))
     edges = np.cumsum([0, *sizes])
-    orders = [np.array(strengths[a:b]) for a, b in pairwise(edges)]
-    if len(strengths) != edges[-1] or any(sorted(order) != list(range(len(order))) for order in orders):
-        raise InputError(f"{where} has strengths that are no orders of its parents' states.")
-    if len(numbers) != n * (edges[-1] + 1) or prod(map(float, sizes)) * n > MAX_TABLE_ENTRIES:
-        raise InputError(f"{where} has {len(numbers)} parameters, but needs {n * (edges[-1] + 1)}.")
+    orders = [strengths[a:b] for a, b in pairwise(edges)]
+    right = len(strengths) == edges[-1] and all(sorted(o) == list(range(len(o))) for o in orders)
+    if not right or len(numbers) != n * (edges[-1] + 1) or prod(map(float, sizes)) * n > MAX_TABLE_ENTRIES:
+        what = "strengths that are no orders of its parents' states, or another number of parameters"
+        raise InputError(f"The noisy-MAX node {element.get('id')!r} has {what}.")
     columns = np.array(numbers).reshape(-1, n)
-    if any(columns[b - 1, -1] != 1 for b in edges[1:]):
-        raise InputError(f"{where} has a parent whose weakest state has an effect.")
+    if (columns[edges[1:] - 1, -1] != 1).any():
+        raise InputError(f"The noisy-MAX node {element.get('id')!r} has a weakest state with an effect.")
     weaker = columns[:, ::-1].cumsum(axis=1)[:, ::-1]  # P(the state or a weaker one)
     table = weaker[-1]
     for order, (a, b) in zip(orders, pairwise(edges), strict=True):
