@@ -31,12 +31,12 @@ def to_net(classifier: AnyClassifier) -> str:
     Raises `InputError` if it is not one network.
     """
     drawn = drawn_words(classifier, "A Hugin file", _KEYWORDS)
-    parts = ["net {\n  node_size = (80 40);\n}\n"]
+    parts, top = ["net {\n  node_size = (80 40);\n}\n"], max(box.y + box.height for *_, box in drawn)
     for node, name, box in drawn:
         fields = {
             "states": '("' + '" "'.join(node.states) + '")',
             "label": '"' + name.translate(str.maketrans('"\\\n\r', "'/  ")) + '"',
-            "position": f"({box.x + box.width / 2:.0f} {-box.y - box.height / 2:.0f})",  # upwards
+            "position": f"({box.x + box.width / 2:.0f} {top - box.y - box.height / 2:.0f})",  # upwards
             **{key: f'"{value}"' for key, value in node.properties.items()},
         }
         lines = "".join(f"  {key} = {value};\n" for key, value in fields.items())

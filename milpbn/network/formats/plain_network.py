@@ -257,6 +257,8 @@ def with_tables(
     has another length.
     """
     known = {node.name: node for node in declared}
+    if bare := [node.name for node in declared if not node.states]:
+        raise InputError(f"The variable {bare[0]!r} has no states.")
     tables: dict[str, PlainNode] = {}
     for name, parents, values, place in lists:
         where = f"The table of {name!r}{place}"

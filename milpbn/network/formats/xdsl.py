@@ -69,9 +69,11 @@ def read_xdsl(text: str) -> list[PlainNode]:
             raise InputError(f"The node {name!r} is of the kind {element.tag}; {kinds}.")
         own = {p.get("id", ""): (p.text or "").strip() for p in element.findall("property")}
         declared.append(PlainNode(name, states, (), NO_TABLE, own))
+    # aGrUM's tables have the first parent fastest, those of GeNIe and all others the last one.
+    step = -1 if any("aGrUM" in genie.get("app", "") for genie in root.iter("genie")) else 1
     sizes = {node.name: len(node.states) for node in declared}
     for element, node in zip(elements, declared, strict=True):
-        parents = _words(element, "parents")
+        parents = _words(element, "parents")[::step]
         if element.tag == "noisymax":
             values = _noisy_max(element, len(node.states), [sizes.get(parent, 0) for parent in parents])
         else:

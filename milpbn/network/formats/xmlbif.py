@@ -95,8 +95,6 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
         pairs = [(found.text or "").partition("=") for found in element.findall("PROPERTY")]
         properties = {key.strip(): value.strip() for key, equals, value in pairs if equals}
         labels = tuple((outcome.text or "").strip() for outcome in element.findall("OUTCOME"))
-        if not labels:
-            raise InputError(f"The variable {name!r} has no outcomes.")
         declared.append(PlainNode(name, labels, (), NO_TABLE, properties))
     for element in network.findall("DEFINITION"):
         parents = [(given.text or "").strip() for given in element.findall("GIVEN")]
