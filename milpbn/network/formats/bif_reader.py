@@ -7,6 +7,7 @@ marks, as bnlearn and pgmpy write them; commas only within intervals such as ``(
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -60,16 +61,14 @@ class _Parser(TokenReader):
         if not token.is_mark(mark):
             raise token.refused(f"where BIF has {mark!r}")
 
-    def words(self, *ends: str) -> tuple[list[Token], Token]:
-        """Return the tokens up to one of the end marks, and that mark."""
+    def items(self, *ends: str) -> tuple[list[str], Token]:
+        """Return the texts, of several words, between commas up to one of the end marks, and that mark."""
         found: list[Token] = []
-        while True:
-            token = self.next()
-            if not token.quoted and token.text in ends:
-                return found, token
+        while not (token := self.next()).is_mark(*ends):
             if not token.quoted and token.text in "{}();":
                 raise token.refused(f"where {' or '.join(ends)} is expected")
             found.append(token)
+        return _items(found), token
 
     def labels(self, end: str) -> list[Token]:
         """Return the tokens of labels up to their end mark, and pass it; other marks are part of the labels.
@@ -92,11 +91,6 @@ class _Parser(TokenReader):
             opened += token.is_mark("{") - token.is_mark("}")
             found.append(token)
 
-    def items(self, *ends: str) -> tuple[list[str], Token]:
-        """Return texts that are separated by commas up to an end mark; a text may consist of several words."""
-        tokens, end = self.words(*ends)
-        return _items(tokens), end
-
     def variable(self, line: int) -> None:
         """Read a variable block, after its keyword in a line."""
         name, _ = self.items("{")
@@ -111,19 +105,21 @@ class _Parser(TokenReader):
                 continue
             if token.text.lower() != "type":
                 raise token.refused("where a variable has type or property")
-            kind, _ = self.words("{")
-            numbers = [t.text for t in kind if not t.quoted and t.text.isdecimal() and len(t.text) < 10]
-            if not kind or kind[0].text.lower() != "discrete" or len(numbers) != 1:
+            kind, _ = self.items("{")
+            count = re.fullmatch(
+                r"discrete\s*\[\s*(\d{1,9})\s*\]", kind[0] if len(kind) == 1 else "", re.I | re.A
+            )
+            if count is None:
                 raise InputError(
-                    f"Line {token.line} does not declare a discrete variable with a number of states."
+                    f"Line {token.line} does not declare a discrete variable and how many states."
                 )
             found = self.labels("}")
-            states = _items(found, int(numbers[0]))
-            if len(states) != int(numbers[0]) and not any(t.is_mark(",") for t in found):
+            states = _items(found, int(count[1]))
+            if len(states) != int(count[1]) and not any(t.is_mark(",") for t in found):
                 states = blank_separated(found)
-            if len(states) != int(numbers[0]):
+            if len(states) != int(count[1]):
                 raise InputError(
-                    f"Line {token.line} declares {numbers[0]} states and lists {len(states)}; labels with commas "
+                    f"Line {token.line} declares {count[1]} states and lists {len(states)}; labels with commas "
                     "need double quotes."
                 )
             self.expect(";")

@@ -14,15 +14,13 @@ from milpbn.network.formats.plain_network import (
     NO_TABLE,
     PlainNode,
     interval_states,
-    milpbn_properties,
+    one_network,
     with_tables,
 )
-from milpbn.network.formats.tokens import CPP, PERCENT, Token, TokenReader, blank_separated, numbers_in
+from milpbn.network.formats.tokens import PERCENT, Token, TokenReader, blank_separated, numbers_in
 from milpbn.network.formats.words import drawn_words
 
-_KEYWORDS = (
-    "net class node potential data discrete continuous decision utility function label states instance"
-)
+_KEYWORDS = "net class node potential data discrete continuous decision utility function label states"
 
 
 def to_net(classifier: AnyClassifier) -> str:
@@ -30,7 +28,7 @@ def to_net(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    drawn = drawn_words(classifier, "A Hugin file", _KEYWORDS)
+    drawn = drawn_words(one_network(classifier, "A Hugin file"), _KEYWORDS)
     parts, top = ["net {\n  node_size = (80 40);\n}\n"], max(box.y + box.height for *_, box in drawn)
     for node, name, box in drawn:
         fields = {
@@ -60,7 +58,7 @@ def read_net(text: str) -> list[PlainNode]:
     Raises `InputError` if the text is not Hugin's, or not a network of discrete chance nodes with tables.
     """
     declared, lists = [], []
-    for outer in _blocks(text, PERCENT):
+    for outer in _BlockReader(text, PERCENT).block(()).blocks:
         for block in outer.blocks if outer.kind == "class" else [outer]:
             if block.kind.startswith("potential"):
                 name, *given = [t.text for t in block.head[1:] if not t.is_mark("(", ")", ",")] or [""]
@@ -71,7 +69,7 @@ def read_net(text: str) -> list[PlainNode]:
                 states, cut = tuple(block.texts("states")), {}
                 if block.text("subtype") == "INTERVAL":
                     states, cut = interval_states(block.numbers("state_values"), states, block.refusal)
-                own = milpbn_properties({key: "".join(block.texts(key)) for key in block.fields})
+                own = {key: "".join(block.texts(key)) for key in block.fields}
                 states = states or tuple(block.texts("state_values"))
                 declared.append(PlainNode(block.name, states, (), NO_TABLE, {**cut, **own}))
             elif block.kind or block.name.lower() != "net":
@@ -84,7 +82,7 @@ def read_dne(text: str) -> list[PlainNode]:
 
     Raises `InputError` if the text is not Netica's, or not a network of chance nodes with tables.
     """
-    nets = [block for block in _blocks(text, CPP) if block.kind == "bnet"]
+    nets = [block for block in _BlockReader(text).block(()).blocks if block.kind == "bnet"]
     if len(nets) != 1:
         raise InputError("It has no block 'bnet', so it is not a Netica file.")
     declared, lists = [], []
@@ -100,10 +98,9 @@ def read_dne(text: str) -> list[PlainNode]:
             states, own = interval_states(levels, names, block.refusal)
         else:
             count = number_of(block.text("numstates"))
-            numbered = [f"state{k}" for k in range(int(count))] if 0 < count < 10**6 else []
-            states = tuple(names or map(number_label, levels)) or tuple(
-                block.texts("statetitles") or numbered
-            )
+            numbered = [f"state{k}" for k in range(int(count) if 0 < count < 10**6 else 0)]
+            states = tuple(names or map(number_label, levels)) or tuple(block.texts("statetitles"))
+            states = states or tuple(numbered)
         declared.append(PlainNode(block.name, states, (), NO_TABLE, own))
         parents = block.texts("parents")
         if sum(t.is_mark(",") for t in block.fields.get("parents", [])) >= max(len(parents), 1):
@@ -168,7 +165,7 @@ class _Block:
 
 
 class _BlockReader(TokenReader):
-    def block(self, head: Sequence[Token]) -> _Block:
+    def block(self, head: Sequence[Token], depth: int = 0) -> _Block:
         """Read up to the brace that ends a block; without a head, to the end of the file."""
         block = _Block(head)
         words: list[Token] = []
@@ -178,8 +175,8 @@ class _BlockReader(TokenReader):
                 return block
             if token.is_mark("=") and words:
                 block.fields[words[-1].text.lower()] = self.until_semicolon(nested=True)
-            elif token.is_mark("{") and words:
-                block.blocks.append(self.block(words))
+            elif token.is_mark("{") and words and depth < 9:
+                block.blocks.append(self.block(words, depth + 1))
             elif token.is_mark("{", "}"):
                 raise token.refused("where none is expected")
             elif not token.is_mark(";"):
@@ -189,10 +186,3 @@ class _BlockReader(TokenReader):
         if words:
             raise words[0].refused("outside of every block")
         return block
-
-
-def _blocks(text: str, comments: tuple[str, str]) -> list[_Block]:
-    try:
-        return _BlockReader(text, comments).block(()).blocks
-    except RecursionError:
-        raise InputError("It has too many blocks in blocks.") from None

@@ -12,16 +12,8 @@ import numpy as np
 from milpbn.data.labels import number_label, number_of
 from milpbn.drawing.network import node_boxes
 from milpbn.drawing.scene import Box
-from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.plain_network import (
-    NAME,
-    STATES,
-    UNUSED,
-    PlainNode,
-    encode_words,
-    one_network,
-    plain_nodes,
-)
+from milpbn.network.classifier import Classifier
+from milpbn.network.formats.plain_network import NAME, STATES, UNUSED, PlainNode, encode_words, plain_nodes
 
 
 def in_words(nodes: Sequence[PlainNode], *, bif: bool = False, keywords: str = "") -> list[PlainNode]:
@@ -45,11 +37,11 @@ def in_words(nodes: Sequence[PlainNode], *, bif: bool = False, keywords: str = "
     return found
 
 
-def drawn_words(classifier: AnyClassifier, what: str, keywords: str = "") -> list[tuple[PlainNode, str, Box]]:
-    """Return the nodes `in_words`, with their original names and their places; `what` is that of `one_network`."""
-    nodes, structure = plain_nodes(classifier, what), one_network(classifier, what).structure
-    boxes = node_boxes(structure.names, structure.parents, one_network(classifier, what).has_class)
-    return list(zip(in_words(nodes, keywords=keywords), structure.names, boxes, strict=True))
+def drawn_words(network: Classifier, keywords: str = "") -> list[tuple[PlainNode, str, Box]]:
+    """Return the nodes of a network `in_words`, with their original names and their places in the drawing."""
+    names, parents = network.structure.names, network.structure.parents
+    nodes = in_words(plain_nodes(network, ""), keywords=keywords)
+    return list(zip(nodes, names, node_boxes(names, parents, network.has_class), strict=True))
 
 
 def _with_two_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:

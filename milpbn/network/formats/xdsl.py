@@ -23,14 +23,15 @@ def to_xdsl(classifier: AnyClassifier) -> str:
 
     Raises `InputError` if it is not one network.
     """
-    drawn = drawn_words(classifier, "A GeNIe file")
+    network = one_network(classifier, "A GeNIe file")
+    drawn = drawn_words(network)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         '<smile version="1.0" id="milpbn" numsamples="10000" discsamples="10000">',
         "  <nodes>",
     ]
-    order = one_network(classifier, "A GeNIe file").structure.topological_order()
-    for node in (drawn[i][0] for i in order):  # SMILE knows parents only after their nodes
+    for i in network.structure.topological_order():  # SMILE knows parents only after their nodes
+        node = drawn[i][0]
         values = " ".join(map(repr, node.table.ravel().tolist()))
         lines.append(f'    <cpt id="{node.name}">')
         lines += [f'      <state id="{state}" />' for state in node.states]
@@ -55,9 +56,7 @@ def read_xdsl(text: str) -> list[PlainNode]:
     root = parse_xml(text)
     elements = root.findall("nodes/*")
     if root.tag != "smile" or not elements or root.find("dynamic") is not None:
-        raise InputError(
-            "It is XML, but not a GeNIe file: one with elements smile and nodes, and none for times."
-        )
+        raise InputError("It is XML, but not GeNIe's of a static network, with elements smile and nodes.")
     # SMILE lists parents first; the extension of milpbn's files has the order of the columns.
     order = {element.get("id"): i for i, element in enumerate(root.iter("node"))}
     elements.sort(key=lambda element: order.get(element.get("id"), 0))
@@ -91,8 +90,8 @@ def _words(element: ET.Element, tag: str) -> list[str]:
 def _noisy_max(element: ET.Element, n: int, sizes: list[int]) -> list[float]:
     """Return the table of a noisy-MAX node (Diez 1993) with n states, the strongest first, and parents of these sizes.
 
-    There is a column per parent and state, by strength, the last of them without effect, and one of the leak. The
-    probability that the node is at least as weak as a state is the product of that of the columns.
+    There is a column per parent and state, by strength, and one of the leak. The probability that the node is at least
+    as weak as a state is the product of that of the columns.
     """
     numbers, strengths = ([*map(number_of, _words(element, tag))] for tag in ("parameters", "strengths"))
     edges = np.cumsum([0, *sizes])
@@ -101,10 +100,7 @@ def _noisy_max(element: ET.Element, n: int, sizes: list[int]) -> list[float]:
     if not right or len(numbers) != n * (edges[-1] + 1) or prod(map(float, sizes)) * n > MAX_TABLE_ENTRIES:
         what = "strengths that are no orders of its parents' states, or another number of parameters"
         raise InputError(f"The noisy-MAX node {element.get('id')!r} has {what}.")
-    columns = np.array(numbers).reshape(-1, n)
-    if (columns[edges[1:] - 1, -1] != 1).any():
-        raise InputError(f"The noisy-MAX node {element.get('id')!r} has a weakest state with an effect.")
-    weaker = columns[:, ::-1].cumsum(axis=1)[:, ::-1]  # P(the state or a weaker one)
+    weaker = np.array(numbers).reshape(-1, n)[:, ::-1].cumsum(axis=1)[:, ::-1]  # P(the state or a weaker one)
     table = weaker[-1]
     for order, (a, b) in zip(orders, pairwise(edges), strict=True):
         table = table[..., np.newaxis, :] * weaker[a:b][np.argsort(order)]

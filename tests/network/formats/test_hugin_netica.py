@@ -57,14 +57,17 @@ def test_our_nodes_have_places_of_their_own():
         ("net {}\ncontinuous node U {}", "'U' .* is of the kind 'continuous node'"),
         ("node A { states = (a b) }", "Line 1 has '}' where ';' is expected"),
         ("node A { states = (a b); ", "cut off"),
-        ("node A { states = (a b); } potential (A B) { data = (1 1); }", "'A' .* has no data, or several nodes"),
+        (
+            "node A { states = (a b); } potential (A B) { data = (1 1); }",
+            "'A' .* has no data, or several nodes",
+        ),
         ("node A { states = (a b); } potential (A | Q) { data = (1 1); }", "'A' .* names 'Q'"),
         ("node A { states = (a b); } potential (A) { data = (1 x); }", "'x' in a list of numbers"),
         ("node A { states = (a b); } potential (A) { data = (1); }", "has 1 values, but needs 2"),
         ("node A { states = (a b); }", "no table of 'A'"),
         (HUGIN.replace("-infinity 3", "4 3"), "'C' .* has no edges of intervals"),
         (HUGIN.replace("potential (C)", "potential (A)"), "table of 'A' .* is its second one"),
-        ("a {" * 2000, "too many blocks"),
+        ("a {" * 2000, "has '{' where none"),
     ],
 )
 def test_what_is_no_network_of_hugin_is_refused(text, said):
@@ -101,14 +104,23 @@ def test_neticas_functions_levels_and_unnamed_states_are_read():
     assert nodes["Flow"].states == ("[0, 10)", "[10, 20)", "[20, inf)")
     assert nodes["Flow"].table.tolist() == np.eye(3).tolist()
     assert nodes["Bloom"].states == ("lo", "hi")
-    expected = [[[0.1, 0.9], [0.2, 0.8], [0, 1]], [[0.1, 0.9]] * 2 + [[1, 0]], [[0.1, 0.9]] * 2 + [[0.5, 0.5]]]
+    expected = [
+        [[0.1, 0.9], [0.2, 0.8], [0, 1]],
+        [[0.1, 0.9]] * 2 + [[1, 0]],
+        [[0.1, 0.9]] * 2 + [[0.5, 0.5]],
+    ]
     assert nodes["Bloom"].table.tolist() == expected
     assert nodes["Year"].states == ("2020", "2030.5")
     assert nodes["Down"].states == ("[7, inf)", "[2, 7)")
     assert nodes["Coin"].states == ("state0", "state1")
     found = as_classifier(read_dne(NETICA), "Rain", "Netica")
     rows = pd.DataFrame({"Flow": [5, 10.0, 19.9, 20], "Bloom": [9.99, 10, 200, 3]})
-    assert found.predict(rows.assign(Year=2020, Down=3, Coin="state1")).tolist() == ["dry", "mid", "mid", "wet"]
+    assert found.predict(rows.assign(Year=2020, Down=3, Coin="state1")).tolist() == [
+        "dry",
+        "mid",
+        "mid",
+        "wet",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ def test_r_predicts_the_same(name, tmp_path):
         write_network(classifier, tmp_path / f"c.{ending}")
     new_rows().to_csv(tmp_path / "rows.csv", index=False)
     subprocess.run([rscript, "c.R", "c.bif", "rows.csv", "p.csv"], cwd=tmp_path, check=True)
-    rows, found = (pd.read_csv(tmp_path / f"{n}.csv", dtype=str, keep_default_na=False) for n in ("rows", "p"))
+    rows, found = (
+        pd.read_csv(tmp_path / f"{n}.csv", dtype=str, keep_default_na=False) for n in ("rows", "p")
+    )
     shares = found[[f"P({label})" for label in classifier.classes]].astype(float)
     assert shares.to_numpy() == pytest.approx(classifier.predict_proba(rows), abs=1e-12)
     assert found[f"predicted {classifier.variables[-1].name}"].tolist() == classifier.predict(rows).tolist()
