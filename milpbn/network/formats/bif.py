@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import itertools
 
-from milpbn.network.classifier import Classifier
 from milpbn.network.formats.bif_reader import read_nodes
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.plain_network import plain_nodes, reader_of
 from milpbn.network.formats.words import in_words
 
 _KEYWORDS = "network variable probability property type discrete table default"
@@ -49,10 +48,4 @@ def to_bif(classifier: AnyClassifier) -> str:
     return "".join(parts)
 
 
-def from_bif(text: str, target: str | None = None) -> Classifier:
-    """Return the classifier in the text of a BIF file.
-
-    `target` is the name of the class variable; files that milpbn wrote name it themselves. Raises `InputError` if the
-    text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
-    """
-    return as_classifier(read_nodes(text), target, "BIF")
+from_bif = reader_of(read_nodes, "BIF")

@@ -180,6 +180,13 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     )
 
 
+def reader_of(
+    nodes: Callable[[str], list[PlainNode]], origin: str
+) -> Callable[[str, str | None], Classifier]:
+    """Return the reader of a format of nodes: it takes the text, and the class where the file does not name it."""
+    return lambda text, target=None: as_classifier(nodes(text), target, origin)
+
+
 def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
     """Return the network without states that have the property `UNUSED`."""
     padded = {node.name for node in nodes if UNUSED in node.properties and len(node.states) == 2}
@@ -272,8 +279,9 @@ def with_tables(
             raise InputError(f"{where} has {len(values)} values, but needs {float(math.prod(shape)):.0f}.")
         table = np.array(values, dtype=np.float64).reshape(shape)
         totals = table.sum(axis=-1, keepdims=True)
+        odd = (totals > 0) & (totals < math.inf) & (abs(totals - 1) > ROUNDING)
         if weights:
-            np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
+            np.divide(table, totals, out=table, where=(totals > 0) & (totals < math.inf))
         tables[name] = replace(known[name], parents=tuple(parents), table=table)
     missing = [name for name in known if name not in tables]
     if missing or not known:
@@ -298,11 +306,10 @@ def interval_states(
     if names and edges[0] == ordered[0]:
         cuts = [repr(math.nextafter(edge, -math.inf)) for edge in edges[1:-1]]
         return tuple(names), {CUTS: ",".join(cuts) or "none"}
-    labels = []
-    for low, high in map(sorted, pairwise(edges)):
-        ends = "(" if low == -math.inf else "[", "]" if high == ordered[-1] < math.inf else ")"
-        labels.append(f"{ends[0]}{number_label(low)}, {number_label(high)}{ends[1]}")
-    return tuple(labels), {}
+    left, right = {-math.inf: "("}, {ordered[-1]: "]", math.inf: ")"}
+    pairs = map(sorted, pairwise(edges))
+    intervals = ((left.get(a, "["), number_label(a), number_label(b), right.get(b, ")")) for a, b in pairs)
+    return tuple(map("{0[0]}{0[1]}, {0[2]}{0[3]}".format, intervals)), {}
 
 
 def milpbn_properties(attributes: Mapping[str, object]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from milpbn.network.formats.classifier_files import (
 )
 from milpbn.network.formats.hugin_netica import read_dne, read_net, to_net
 from milpbn.network.formats.onnx_format import classifier_to_onnx
-from milpbn.network.formats.plain_network import PlainNode, as_classifier, plain_nodes
+from milpbn.network.formats.plain_network import as_classifier, plain_nodes, reader_of
 from milpbn.network.formats.r_script import classifier_to_r
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
@@ -46,18 +46,14 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
     return as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
 
 
-def _read(nodes: Callable[[str], list[PlainNode]], origin: str) -> Reader:
-    return lambda text, target: as_classifier(nodes(text), target, origin)
-
-
 #: Readers by the ending of the file's name.
 READERS: dict[str, Reader] = {
     ".json": _read_json,
     ".bif": from_bif,
     **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), from_xmlbif),
-    ".xdsl": _read(read_xdsl, "GeNIe"),
-    ".net": _read(read_net, "Hugin"),
-    **dict.fromkeys((".dne", ".dnet"), _read(read_dne, "Netica")),
+    ".xdsl": reader_of(read_xdsl, "GeNIe"),
+    ".net": reader_of(read_net, "Hugin"),
+    **dict.fromkeys((".dne", ".dnet"), reader_of(read_dne, "Netica")),
 }
 #: Writers by the ending of the file's name.
 WRITERS: dict[str, Writer] = {

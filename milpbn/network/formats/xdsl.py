@@ -97,8 +97,9 @@ def _noisy_max(element: ET.Element, n: int, sizes: list[int]) -> list[float]:
     edges = np.cumsum([0, *sizes])
     orders = [strengths[a:b] for a, b in pairwise(edges)]
     right = len(strengths) == edges[-1] and all(sorted(o) == list(range(len(o))) for o in orders)
+    right = right and all(0 <= number <= 1 for number in numbers)
     if not right or len(numbers) != n * (edges[-1] + 1) or prod(map(float, sizes)) * n > MAX_TABLE_ENTRIES:
-        what = "strengths that are no orders of its parents' states, or another number of parameters"
+        what = "strengths that are no orders of its parents' states, or other parameters"
         raise InputError(f"The noisy-MAX node {element.get('id')!r} has {what}.")
     weaker = np.array(numbers).reshape(-1, n)[:, ::-1].cumsum(axis=1)[:, ::-1]  # P(the state or a weaker one)
     table = weaker[-1]

@@ -13,15 +13,14 @@ from xml.sax.saxutils import escape
 
 from milpbn.data.labels import number_of
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
     NO_TABLE,
     STATES,
     PlainNode,
-    as_classifier,
     encode_words,
     plain_nodes,
+    reader_of,
     with_tables,
 )
 
@@ -75,12 +74,8 @@ def _changes(text: str) -> bool:
     return not text or text != " ".join(text.split()) or FORBIDDEN.search(text) is not None
 
 
-def from_xmlbif(text: str, target: str | None = None) -> Classifier:
-    """Return the classifier in the text of an XMLBIF file.
-
-    `target` is the name of the class variable; files that milpbn wrote name it themselves. Raises `InputError` if the
-    text is not XMLBIF, or not a network of discrete variables.
-    """
+def read_xmlbif(text: str) -> list[PlainNode]:
+    """Return the nodes of an XMLBIF file; raises `InputError` if it is none, or not a network of discrete variables."""
     root = parse_xml(text)
     network = root if root.tag == "NETWORK" else root.find("NETWORK")
     if network is None:
@@ -100,7 +95,10 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
         parents = [(given.text or "").strip() for given in element.findall("GIVEN")]
         values = [number_of(word) for word in _text(element, "TABLE").split()]
         lists.append((_text(element, "FOR"), parents, values, ""))
-    return as_classifier(with_tables(declared, lists), target, "XMLBIF")
+    return with_tables(declared, lists)
+
+
+from_xmlbif = reader_of(read_xmlbif, "XMLBIF")
 
 
 def parse_xml(text: str) -> ET.Element:
