@@ -66,12 +66,13 @@ def read_net(text: str) -> list[PlainNode]:
                     raise InputError(f"The potential of {name!r}{block.place} has no data, or several nodes.")
                 lists.append((name, given[1:], block.numbers("data"), block.place))
             elif block.kind in ("node", "discrete node"):
-                states, cut = tuple(block.texts("states")), {}
-                if block.text("subtype") == "INTERVAL":
-                    states, cut = interval_states(block.numbers("state_values"), states, block.refusal)
                 own = {key: "".join(block.texts(key)) for key in block.fields}
-                states = states or tuple(block.texts("state_values"))
-                declared.append(PlainNode(block.name, states, (), NO_TABLE, {**cut, **own}))
+                states = tuple(block.texts("states") or block.texts("state_values"))
+                if block.text("subtype") == "INTERVAL":
+                    names, edges = block.texts("states"), block.numbers("state_values")
+                    states, cut = interval_states(edges, names, block.refusal)
+                    own = {**cut, **own}
+                declared.append(PlainNode(block.name, states, (), NO_TABLE, own))
             elif block.kind or block.name.lower() != "net":
                 raise block.refusal(f"is of the kind {block.kind!r}; only discrete chance nodes can be read")
     return with_tables(declared, lists, weights=True)

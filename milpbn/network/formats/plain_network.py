@@ -180,11 +180,13 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     )
 
 
-def reader_of(
-    nodes: Callable[[str], list[PlainNode]], origin: str
-) -> Callable[[str, str | None], Classifier]:
+def reader_of(nodes: Callable[[str], list[PlainNode]], origin: str) -> Callable[..., Classifier]:
     """Return the reader of a format of nodes: it takes the text, and the class where the file does not name it."""
-    return lambda text, target=None: as_classifier(nodes(text), target, origin)
+
+    def read(text: str, target: str | None = None) -> Classifier:
+        return as_classifier(nodes(text), target, origin)
+
+    return read
 
 
 def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
@@ -281,7 +283,7 @@ def with_tables(
         totals = table.sum(axis=-1, keepdims=True)
         odd = (totals > 0) & (totals < math.inf) & (abs(totals - 1) > ROUNDING)
         if weights:
-            np.divide(table, totals, out=table, where=(totals > 0) & (totals < math.inf))
+            np.divide(table, totals, out=table, where=odd)
         tables[name] = replace(known[name], parents=tuple(parents), table=table)
     missing = [name for name in known if name not in tables]
     if missing or not known:
