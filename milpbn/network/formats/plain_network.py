@@ -280,10 +280,9 @@ def with_tables(
         if math.prod(shape) > MAX_TABLE_ENTRIES or len(values) != math.prod(shape):
             raise InputError(f"{where} has {len(values)} values, but needs {float(math.prod(shape)):.0f}.")
         table = np.array(values, dtype=np.float64).reshape(shape)
-        totals = table.sum(axis=-1, keepdims=True)
-        odd = (totals > 0) & (totals < math.inf) & (abs(totals - 1) > ROUNDING)
-        if weights:
-            np.divide(table, totals, out=table, where=odd)
+        if weights and np.isfinite(table).all():
+            totals = table.sum(axis=-1, keepdims=True)
+            np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
         tables[name] = replace(known[name], parents=tuple(parents), table=table)
     missing = [name for name in known if name not in tables]
     if missing or not known:
