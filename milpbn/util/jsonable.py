@@ -95,9 +95,7 @@ def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False)
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError:
-            if not windows:
-                raise
-            text = content.decode("cp1252")
+            text = content.decode("cp1252" if windows else "utf-8")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except InputError:
         raise

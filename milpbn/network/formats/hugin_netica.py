@@ -144,7 +144,6 @@ class _Block:
     blocks: list[_Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Set the keywords before the name, the name, and the line for a sentence."""
         self.kind = " ".join(token.text.lower() for token in self.head[:-1])
         self.name = self.head[-1].text if self.head else ""
         self.place = f" (line {self.head[0].line})" if self.head else ""

@@ -64,8 +64,8 @@ def read_xdsl(text: str) -> list[PlainNode]:
     for element in elements:
         name, states = element.get("id", ""), tuple(state.get("id", "") for state in element.findall("state"))
         if element.tag not in ("cpt", "deterministic", "noisymax"):
-            kinds = "only those of the kinds cpt, deterministic and noisymax can be read"
-            raise InputError(f"The node {name!r} is of the kind {element.tag}; {kinds}.")
+            what = f"is of the kind {element.tag}; only cpt, deterministic and noisymax nodes can be read"
+            raise InputError(f"The node {name!r} {what}.")
         own = {p.get("id", ""): (p.text or "").strip() for p in element.findall("property")}
         declared.append(PlainNode(name, states, (), NO_TABLE, own))
     # aGrUM's tables have the first parent fastest, those of GeNIe and all others the last one.

@@ -83,10 +83,9 @@ def read_xmlbif(text: str) -> list[PlainNode]:
     declared, lists = [], []
     for element in network.findall("VARIABLE"):
         name = _text(element, "NAME")
-        if element.get("TYPE", "nature").lower() != "nature":
-            raise InputError(
-                f"The variable {name!r} is a {element.get('TYPE')} node, not one of a Bayesian network."
-            )
+        kind = element.get("TYPE", "nature")
+        if kind.lower() != "nature":
+            raise InputError(f"The variable {name!r} is a {kind} node, not one of a Bayesian network.")
         pairs = [(found.text or "").partition("=") for found in element.findall("PROPERTY")]
         properties = {key.strip(): value.strip() for key, equals, value in pairs if equals}
         labels = tuple((outcome.text or "").strip() for outcome in element.findall("OUTCOME"))
