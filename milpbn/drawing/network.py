@@ -87,9 +87,10 @@ def node_boxes(names: Sequence[str], parents: Sequence[Sequence[int]], has_class
     """
     graph = Graph(names, parents, has_class)
     sizes = {i: _node(graph, i, None).size for i in range(len(names))}
-    width, height = sizes.pop(graph.of_class) if has_class and not parents[-1] else (0.0, -2 * APART)
-    layout = lay_out(sizes, graph.arcs)
-    boxes = {i: replace(box, y=box.y + height + 2 * APART) for i, box in layout.boxes.items()}
+    on_top = has_class and not parents[-1]
+    width, height = sizes.pop(graph.of_class) if on_top else (0.0, 0.0)
+    layout, down = lay_out(sizes, graph.arcs), (height + 2 * APART) * on_top
+    boxes = {i: replace(box, y=box.y + down) for i, box in layout.boxes.items()}
     top = Box(max(0.0, layout.width - width) / 2, 0.0, width, height)
     return [boxes.get(i, top) for i in range(len(names))]
 

@@ -76,10 +76,9 @@ class _Parser(TokenReader):
             token = self.next()
             keyword = token.text.lower()
             if keyword == "network":
-                while not self.next().is_mark("{"):
-                    pass
-                while not self.next().is_mark("}"):
-                    pass
+                for mark in "{}":
+                    while not self.next().is_mark(mark):
+                        pass
             elif keyword == "variable":
                 self.variable(token.line)
             elif keyword == "probability":

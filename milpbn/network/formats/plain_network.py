@@ -143,18 +143,12 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     names = [node.name for node in nodes]
     if len(set(names)) < len(names):
         raise InputError(f"It has the variable {next(n for n in names if names.count(n) > 1)!r} twice.")
-    chosen = (
-        [node.name for node in nodes if node.properties.get(CLASS) == _YES_NO[has_class]]
-        if target is None
-        else [target]
-    )
+    marked = [node.name for node in nodes if node.properties.get(CLASS) == _YES_NO[has_class]]
+    chosen = marked if target is None else [target]
     if len(chosen) != 1 or chosen[0] not in names:
         listed = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-        said = (
-            "It does not say which variable is the class"
-            if target is None
-            else f"It has no variable {target!r}"
-        )
+        no_class = "It does not say which variable is the class"
+        said = no_class if target is None else f"It has no variable {target!r}"
         raise InputError(f"{said}; name it with --target (in Python: target), one of {listed}.")
     last = nodes[names.index(chosen[0])]
     ordered = [*(node for node in nodes if node is not last), last]
@@ -168,16 +162,10 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     cpts = tuple(_cpt(node, variables, structure.parents[i], index) for i, node in enumerate(ordered))
     provenance = {"milpbn": __version__, "read_from": origin}
     towards = last.properties.get(TOWARDS_NAME, UNIFORM)
+    towards = towards if towards in TOWARDS else UNIFORM
     smoothing = number_of(last.properties.get(SMOOTHING, "0"))
-    return Classifier(
-        variables,
-        structure,
-        cpts,
-        smoothing if 0 <= smoothing < math.inf else 0.0,
-        provenance,
-        towards if towards in TOWARDS else UNIFORM,
-        has_class,
-    )
+    smoothing = smoothing if 0 <= smoothing < math.inf else 0.0
+    return Classifier(variables, structure, cpts, smoothing, provenance, towards, has_class)
 
 
 def reader_of(nodes: Callable[[str], list[PlainNode]], origin: str) -> Callable[..., Classifier]:

@@ -12,9 +12,8 @@ _SCRIPT = r"""# Predicts with a .bif file that `milpbn convert` wrote. It needs 
 files <- commandArgs(trailingOnly = TRUE)
 if (length(files) != 3) stop("Give a .bif file, a .csv file of rows, and a .csv file for the predictions.")
 fitted <- bnlearn::read.bif(files[1])
-rows <- read.csv(files[2], check.names = FALSE, colClasses = "character", fileEncoding = "UTF-8-BOM",
-                 na.strings = character(0))
-markers <- c("", "?", "NA", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A", "#NA")
+rows <- read.csv(files[2], check.names = FALSE, colClasses = "character", na.strings = "", fileEncoding = "UTF-8-BOM")
+markers <- c(NA, "", "?", "NA", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A", "#NA")
 
 # What milpbn notes of a variable in the file: original name and labels, cuts, the class.
 lines <- trimws(readLines(files[1]))

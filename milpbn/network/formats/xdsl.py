@@ -25,11 +25,8 @@ def to_xdsl(classifier: AnyClassifier) -> str:
     """
     network = one_network(classifier, "A GeNIe file")
     drawn = drawn_words(network)
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        '<smile version="1.0" id="milpbn" numsamples="10000" discsamples="10000">',
-        "  <nodes>",
-    ]
+    smile = '<smile version="1.0" id="milpbn" numsamples="10000" discsamples="10000">'
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', smile, "  <nodes>"]
     for i in network.structure.topological_order():  # SMILE knows parents only after their nodes
         node = drawn[i][0]
         values = " ".join(map(repr, node.table.ravel().tolist()))

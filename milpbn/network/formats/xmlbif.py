@@ -36,16 +36,10 @@ def to_xmlbif(classifier: AnyClassifier) -> str:
     nodes = plain_nodes(classifier, "An XMLBIF file")
     for node in nodes:
         if _changes(node.name):
-            raise InputError(
-                f"The name {node.name!r} begins or ends with white space, or has characters that XML cannot hold; "
-                "rename the column, or write a .bif file."
-            )
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        '<BIF VERSION="0.3">',
-        "<NETWORK>",
-        "<NAME>milpbn</NAME>",
-    ]
+            what = "begins or ends with white space, or has characters that XML cannot hold"
+            raise InputError(f"The name {node.name!r} {what}; rename the column, or write a .bif file.")
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    lines = [head, '<BIF VERSION="0.3">', "<NETWORK>", "<NAME>milpbn</NAME>"]
     for node in nodes:
         properties = dict(node.properties)
         states = list(node.states)
@@ -60,12 +54,8 @@ def to_xmlbif(classifier: AnyClassifier) -> str:
         lines += ["<DEFINITION>", f"  <FOR>{escape(node.name)}</FOR>"]
         lines += [f"  <GIVEN>{escape(parent)}</GIVEN>" for parent in node.parents]
         rows = node.table.reshape(-1, len(node.states)).tolist()
-        lines += [
-            "  <TABLE>",
-            *("    " + " ".join(map(repr, row)) for row in rows),
-            "  </TABLE>",
-            "</DEFINITION>",
-        ]
+        table = ["    " + " ".join(map(repr, row)) for row in rows]
+        lines += ["  <TABLE>", *table, "  </TABLE>", "</DEFINITION>"]
     return "\n".join([*lines, "</NETWORK>", "</BIF>"]) + "\n"
 
 
