@@ -99,9 +99,8 @@ def read_dne(text: str) -> list[PlainNode]:
             states, own = interval_states(levels, names, block.refusal)
         else:
             count = number_of(block.text("numstates"))
-            numbered = [f"state{k}" for k in range(int(count) if 0 < count < 10**6 else 0)]
-            states = tuple(names or map(number_label, levels)) or tuple(block.texts("statetitles"))
-            states = states or tuple(numbered)
+            plain = [f"state{k}" for k in range(int(count) if 0 < count < 10**6 else 0)]
+            states = tuple(names or map(number_label, levels)) or tuple(block.texts("statetitles") or plain)
         declared.append(PlainNode(block.name, states, (), NO_TABLE, own))
         parents = block.texts("parents")
         if sum(t.is_mark(",") for t in block.fields.get("parents", [])) >= max(len(parents), 1):
@@ -123,15 +122,13 @@ def _netica_values(block: _Block, states: Sequence[str]) -> list[float]:
     values: list[float] = []
     for token in block.fields[key]:
         number = 0.0 if token.text == "@imposs" else number_of(token.text)
-        if token.is_mark("(", ")", ","):
-            continue
+        code = codes.get(token.text) if key == "probs" else named.get(token.text, ranges.code(token.text))
         if key == "probs" and number == number:
             values.append(number)
-            continue
-        code = codes.get(token.text) if key == "probs" else named.get(token.text, ranges.code(token.text))
-        if code is None:
+        elif code is not None:
+            values += [float(k == code) for k in range(len(states))]
+        elif not token.is_mark("(", ")", ","):
             raise token.refused(f"in the table of {block.name!r}, which is not one of its states")
-        values += [float(k == code) for k in range(len(states))]
     return values
 
 

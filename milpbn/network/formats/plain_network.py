@@ -93,16 +93,11 @@ def plain_nodes(classifier: AnyClassifier, what: str) -> tuple[PlainNode, ...]:
     """Return the nodes of a classifier: features first, the class last; `what` is that of `one_network`."""
     network = one_network(classifier, what)
     names = network.structure.names
-    return tuple(
-        PlainNode(
-            v.name,
-            v.states,
-            tuple(names[j] for j in cpt.parents),
-            cpt.table,
-            _properties(network, cpt.variable),
-        )
-        for v, cpt in zip(network.variables, network.cpts, strict=True)
-    )
+    found = []
+    for v, cpt in zip(network.variables, network.cpts, strict=True):
+        parents = tuple(names[j] for j in cpt.parents)
+        found.append(PlainNode(v.name, v.states, parents, cpt.table, _properties(network, cpt.variable)))
+    return tuple(found)
 
 
 def _properties(classifier: Classifier, index: int) -> dict[str, str]:
@@ -237,11 +232,9 @@ def _cpt(
     if not np.isfinite(table).all() or (table < 0).any():
         raise InputError(f"The table of {node.name!r} holds a value that is no probability.")
     totals = table.sum(axis=-1, keepdims=True)
-    if (abs(totals - 1) > LARGEST_DEFICIT).any():
-        raise InputError(
-            f"The table of {node.name!r} has a row with the sum {totals[abs(totals - 1) > LARGEST_DEFICIT][0]:.6g}; "
-            "probabilities sum to 1."
-        )
+    if len(odd := totals[abs(totals - 1) > LARGEST_DEFICIT]):
+        sums = f"has a row with the sum {odd[0]:.6g}; probabilities sum to 1"
+        raise InputError(f"The table of {node.name!r} {sums}.")
     return Cpt(i, parents, np.where(abs(totals - 1) > ROUNDING, table / totals, table))
 
 

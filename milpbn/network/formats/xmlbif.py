@@ -91,10 +91,7 @@ from_xmlbif = reader_of(read_xmlbif, "XMLBIF")
 
 
 def parse_xml(text: str) -> ET.Element:
-    """Return the root of an XML document, with names without namespaces.
-
-    Raises `InputError` if the text is not XML, or declares entities.
-    """
+    """Return the root of an XML document, without namespaces; raises `InputError` if it is none or has entities."""
     if "<!ENTITY" in text:
         raise InputError("It declares XML entities, which no network needs; delete the declarations.")
     try:
