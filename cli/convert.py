@@ -21,8 +21,9 @@ from milpbn.errors import InputError
 def convert(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
-    Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot, .gv, .sql (a
-    query that predicts the rows of the table "data") and .onnx are written. A network of another program becomes a
+    Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml, .xml, .xdsl (GeNIe) and .net (Hugin) are read and
+    written; .dne and .dnet (Netica) are read; .dot, .gv, .sql (a query that predicts the rows of the table "data"),
+    .onnx and .R (a script that predicts with the .bif file) are written. A network of another program becomes a
     classifier; --target names its class variable.
 
     Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is

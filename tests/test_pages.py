@@ -29,9 +29,10 @@ NOT_RUN = {
     "pip": "would change the environment of the tests; .ci/run and test_readme.py install in a new one",
     "podman": "builds on an image from a registry, and takes minutes",
     "cplex": "needs a licence",
+    "Rscript": "needs R; test_r_script.py runs the script where R is",
 }
-#: The files that only these programs write; commands that read them are left out.
-NOT_WRITTEN = ["cplex.sol"]
+#: The files that only these and other programs write; commands that read them are left out.
+NOT_WRITTEN = ["cplex.sol", "flood.dne"]
 #: Libraries that are not installed; statements that name them are left out.
 ABSENT = [name for name in ("pgmpy", "pyagrum") if find_spec(name) is None]
 #: The notebook that does not need --slow.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from milpbn.drawing.arcs import ROW, SMALL, STUB, Arc, ArcStyle, Graph, arc_styles, arrowhead, colours, stub
-from milpbn.drawing.layout import ARROW, GAP, GraphLayout, grid, lay_out
+from milpbn.drawing.layout import APART, ARROW, GAP, GraphLayout, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
@@ -78,6 +78,21 @@ def draw_network(
     scene.width, scene.height = scene.width + _BORDER, scene.height + _BORDER
     scene.description = _description(graph)
     return scene
+
+
+def node_boxes(names: Sequence[str], parents: Sequence[Sequence[int]], has_class: bool = True) -> list[Box]:
+    """Return the places of all variables for programs that draw the arcs from the class, too, which get it on top.
+
+    The others, and a class with parents, are where `draw_network` has boxes with arcs between them.
+    """
+    graph = Graph(names, parents, has_class)
+    sizes = {i: _node(graph, i, None).size for i in range(len(names))}
+    on_top = has_class and not parents[-1]
+    width, height = sizes.pop(graph.of_class) if on_top else (0.0, 0.0)
+    layout, down = lay_out(sizes, graph.arcs), (height + 2 * APART) * on_top
+    boxes = {i: replace(box, y=box.y + down) for i, box in layout.boxes.items()}
+    top = Box(max(0.0, layout.width - width) / 2, 0.0, width, height)
+    return [boxes.get(i, top) for i in range(len(names))]
 
 
 def _description(graph: Graph) -> str:

@@ -73,10 +73,10 @@ def _lines(value: Any, depth: int, indent: str = "") -> str:
     return f"{opening}\n{inner}" + f",\n{inner}".join(items) + f"\n{indent}{closing}"
 
 
-def read_text(path: str | os.PathLike[str], what: str) -> str:
+def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False) -> str:
     """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
 
-    `what` is its kind, such as "classifier file".
+    `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding cp1252.
 
     Raises
     ------
@@ -92,7 +92,11 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
             )
         if content.startswith(b"\x1f\x8b"):
             content = unpack_gzip(content, repr(str(path)))
-        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            text = content.decode("cp1252" if windows else "utf-8")
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     except InputError:
         raise
     except UnicodeDecodeError:

@@ -8,7 +8,7 @@ import milpbn
 from milpbn.network import load_classifier
 
 
-@pytest.mark.parametrize("ending", [".bif", ".xmlbif", ".xml"])
+@pytest.mark.parametrize("ending", [".bif", ".xmlbif", ".xml", ".xdsl", ".net"])
 def test_a_classifier_predicts_the_same_after_a_round_trip(shop, tmp_path, ending):
     there = run("convert classifier.json", tmp_path / f"n{ending}")
     assert (there.exit_code, there.stdout) == (0, f"{tmp_path / f'n{ending}'}\n")

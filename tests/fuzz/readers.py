@@ -179,9 +179,9 @@ def _classifier(path: Path, shop: Path) -> None:
 def _network(path: Path, shop: Path) -> None:
     from milpbn.network import read_network, write_network
 
-    classifier = read_network(path)
+    classifier = read_network(path, "a" if path.suffix == ".dne" else None)
     write_network(classifier, path.with_name("again.json"))
-    again = path.with_name(f"again{path.suffix}")
+    again = path.with_name("again.xdsl" if path.suffix == ".dne" else f"again{path.suffix}")
     write_network(classifier, again)
     back = read_network(again)
     if back.variables != classifier.variables or back.structure != classifier.structure:
@@ -447,6 +447,17 @@ def _command_line(kind: str) -> Callable[[Path, Path], str]:
 
 
 _TABLES = ("toy.csv", "semicolon.csv")
+#: What no file of ours has: noisy and deterministic nodes, functions, levels; `milpbn_class` names the class.
+_GENIE = """<smile><nodes><cpt id="a"><state id="x"/><state id="y"/><probabilities>.3 .7</probabilities>
+<property id="milpbn_class">yes</property></cpt>
+<noisymax id="m"><state id="p"/><state id="q"/><parents>a</parents><strengths>1 0</strengths>
+<parameters>.2 .8 0 1 .1 .9</parameters></noisymax>
+<deterministic id="d"><state id="u"/><state id="v"/><parents>a m</parents>
+<resultingstates>u v v u</resultingstates></deterministic></nodes></smile>"""
+_NETICA = """bnet n { node a { kind = NATURE; discrete = TRUE; states = (x, y); parents = (); probs = (.3, .7); };
+node m { kind = NATURE; discrete = FALSE; levels = (0, 1.5, INFINITY); parents = (a); functable = (#1, 1); };
+node d { kind = NATURE; discrete = FALSE; states = (u, v); levels = (-3, 0, 3); parents = (a, m);
+probs = ((.5, .5), (@imposs, 1), (#0), .25, .75); }; };"""
 _PARQUETS = ("toy", "when", "list", "decimal", "bytes", "span", "struct")
 READERS: tuple[Reader, ...] = (
     Reader("CSV", "input.csv", "text", _TABLES, _table, share=2),
@@ -461,6 +472,9 @@ READERS: tuple[Reader, ...] = (
     Reader("GOBNILP data", "input.dat", "text", ("toy.dat",), _table),
     Reader("BIF", "input.bif", "text", ("toy.bif",), _network),
     Reader("XMLBIF", "input.xml", "text", ("toy.xml",), _network),
+    Reader("GeNIe", "input.xdsl", "text", ("toy.xdsl", f"={_GENIE}"), _network),
+    Reader("Hugin", "input.net", "text", ("toy.net",), _network),
+    Reader("Netica", "input.dne", "text", (f"={_NETICA}",), _network),
     Reader("local scores", "input.jkl", "text", ("toy.jkl",), _local_scores),
     Reader("gzip", "input.csv.gz", "gzip", ("toy.csv.gz",), _table),
     Reader("catalog", "catalog.json", "json", ("catalog.json",), _catalog),

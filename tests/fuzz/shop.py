@@ -65,7 +65,7 @@ def make_shop(folder: Path) -> Path:
         *GRADIENTS, table, "--checkpoint", folder / "checkpoint.npz", "--classifier", folder / "pseudo.json"
     )
     _write_search(folder)
-    for name in ("toy.bif", "toy.xml"):
+    for name in ("toy.bif", "toy.xml", "toy.xdsl", "toy.net"):
         _good("convert", classifier, folder / name)
     _good("convert", table, folder / "toy.dat")
     _good("export", table, "--score", "bdeu", "--weights", "w", "--output", folder / "toy.jkl")

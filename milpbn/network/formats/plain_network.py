@@ -9,20 +9,22 @@ intervals from -inf to inf become cuts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TypeAlias
 from urllib.parse import quote, unquote
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Variable
-from milpbn.data.labels import StateLabels, cuts_of_labels, number_of
+from milpbn.data.labels import StateLabels, cuts_of_labels, number_label, number_of
 from milpbn.data.variables import MISSING_LABEL
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import Cpt, require_table
+from milpbn.network.cpt import MAX_TABLE_ENTRIES, Cpt, require_table
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.prior import TOWARDS, UNIFORM
 from milpbn.network.structure import Structure
@@ -47,6 +49,10 @@ LARGEST_DEFICIT, ROUNDING = 0.02, 1e-12
 #: Value of the property `CUTS` of a nominal variable whose labels look like intervals.
 NOMINAL = "nominal"
 _YES_NO = {True: "yes", False: "no"}
+#: The table of a node whose table is still to come; and a table as files list it: the variable, its parents, values
+#: (the own states fastest, the first parent slowest), and the place for a sentence, such as " (line 12)".
+NO_TABLE = np.empty(0)
+TableList: TypeAlias = tuple[str, Sequence[str], Sequence[float], str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,16 +93,11 @@ def plain_nodes(classifier: AnyClassifier, what: str) -> tuple[PlainNode, ...]:
     """Return the nodes of a classifier: features first, the class last; `what` is that of `one_network`."""
     network = one_network(classifier, what)
     names = network.structure.names
-    return tuple(
-        PlainNode(
-            v.name,
-            v.states,
-            tuple(names[j] for j in cpt.parents),
-            cpt.table,
-            _properties(network, cpt.variable),
-        )
-        for v, cpt in zip(network.variables, network.cpts, strict=True)
-    )
+    found = []
+    for v, cpt in zip(network.variables, network.cpts, strict=True):
+        parents = tuple(names[j] for j in cpt.parents)
+        found.append(PlainNode(v.name, v.states, parents, cpt.table, _properties(network, cpt.variable)))
+    return tuple(found)
 
 
 def _properties(classifier: Classifier, index: int) -> dict[str, str]:
@@ -137,18 +138,12 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     names = [node.name for node in nodes]
     if len(set(names)) < len(names):
         raise InputError(f"It has the variable {next(n for n in names if names.count(n) > 1)!r} twice.")
-    chosen = (
-        [node.name for node in nodes if node.properties.get(CLASS) == _YES_NO[has_class]]
-        if target is None
-        else [target]
-    )
+    marked = [node.name for node in nodes if node.properties.get(CLASS) == _YES_NO[has_class]]
+    chosen = marked if target is None else [target]
     if len(chosen) != 1 or chosen[0] not in names:
         listed = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
-        said = (
-            "It does not say which variable is the class"
-            if target is None
-            else f"It has no variable {target!r}"
-        )
+        no_class = "It does not say which variable is the class"
+        said = no_class if target is None else f"It has no variable {target!r}"
         raise InputError(f"{said}; name it with --target (in Python: target), one of {listed}.")
     last = nodes[names.index(chosen[0])]
     ordered = [*(node for node in nodes if node is not last), last]
@@ -162,16 +157,19 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     cpts = tuple(_cpt(node, variables, structure.parents[i], index) for i, node in enumerate(ordered))
     provenance = {"milpbn": __version__, "read_from": origin}
     towards = last.properties.get(TOWARDS_NAME, UNIFORM)
+    towards = towards if towards in TOWARDS else UNIFORM
     smoothing = number_of(last.properties.get(SMOOTHING, "0"))
-    return Classifier(
-        variables,
-        structure,
-        cpts,
-        smoothing if 0 <= smoothing < math.inf else 0.0,
-        provenance,
-        towards if towards in TOWARDS else UNIFORM,
-        has_class,
-    )
+    smoothing = smoothing if 0 <= smoothing < math.inf else 0.0
+    return Classifier(variables, structure, cpts, smoothing, provenance, towards, has_class)
+
+
+def reader_of(nodes: Callable[[str], list[PlainNode]], origin: str) -> Callable[..., Classifier]:
+    """Return the reader of a format of nodes: it takes the text, and the class where the file does not name it."""
+
+    def read(text: str, target: str | None = None) -> Classifier:
+        return as_classifier(nodes(text), target, origin)
+
+    return read
 
 
 def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
@@ -234,12 +232,66 @@ def _cpt(
     if not np.isfinite(table).all() or (table < 0).any():
         raise InputError(f"The table of {node.name!r} holds a value that is no probability.")
     totals = table.sum(axis=-1, keepdims=True)
-    if (abs(totals - 1) > LARGEST_DEFICIT).any():
-        raise InputError(
-            f"The table of {node.name!r} has a row with the sum {totals[abs(totals - 1) > LARGEST_DEFICIT][0]:.6g}; "
-            "probabilities sum to 1."
-        )
+    if len(odd := totals[abs(totals - 1) > LARGEST_DEFICIT]):
+        sums = f"has a row with the sum {odd[0]:.6g}; probabilities sum to 1"
+        raise InputError(f"The table of {node.name!r} {sums}.")
     return Cpt(i, parents, np.where(abs(totals - 1) > ROUNDING, table / totals, table))
+
+
+def with_tables(
+    declared: Sequence[PlainNode], lists: Iterable[TableList], *, weights: bool = False
+) -> list[PlainNode]:
+    """Return the nodes of a file with the tables that it gives as lists, in the order of their declarations.
+
+    Rows of weights are normalised. Raises `InputError` if a variable is not declared or has not one table, or a list
+    has another length.
+    """
+    known = {node.name: node for node in declared}
+    if bare := [node.name for node in declared if not node.states]:
+        raise InputError(f"The variable {bare[0]!r} has no states.")
+    tables: dict[str, PlainNode] = {}
+    for name, parents, values, place in lists:
+        where = f"The table of {name!r}{place}"
+        for other in (name, *parents):
+            if other not in known:
+                raise InputError(f"{where} names {other!r}, which is not a declared variable.")
+        shape = [len(known[other].states) for other in (*parents, name)]
+        if name in tables:
+            raise InputError(f"{where} is its second one.")
+        if math.prod(shape) > MAX_TABLE_ENTRIES or len(values) != math.prod(shape):
+            raise InputError(f"{where} has {len(values)} values, but needs {float(math.prod(shape)):.0f}.")
+        table = np.array(values, dtype=np.float64).reshape(shape)
+        if weights and np.isfinite(table).all():
+            totals = table.sum(axis=-1, keepdims=True)
+            np.divide(table, totals, out=table, where=(totals > 0) & (abs(totals - 1) > ROUNDING))
+        tables[name] = replace(known[name], parents=tuple(parents), table=table)
+    missing = [name for name in known if name not in tables]
+    if missing or not known:
+        raise InputError(f"It has no table of {missing[0]!r}." if missing else "It declares no variable.")
+    return [tables[node.name] for node in declared]
+
+
+def interval_states(
+    edges: Sequence[float], names: Sequence[str], refusal: Callable[[str], InputError]
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Return labels and properties of a variable that is cut at edges into intervals that are closed on the left.
+
+    The outer edges are included. If there are names, and the edges ascend, values beyond them are in the outer
+    intervals; else the labels are the intervals. Raises `refusal` unless the edges ascend or descend, and there are as
+    many names.
+    """
+    ordered = sorted(set(edges))
+    if len(edges) < 2 or list(edges) not in (ordered, ordered[::-1]):
+        raise refusal("has no edges of intervals that ascend or descend")
+    if names and len(names) != len(edges) - 1:
+        raise refusal(f"has {len(names)} states, but {len(edges) - 1} intervals")
+    if names and edges[0] == ordered[0]:
+        cuts = [repr(math.nextafter(edge, -math.inf)) for edge in edges[1:-1]]
+        return tuple(names), {CUTS: ",".join(cuts) or "none"}
+    left, right = {-math.inf: "("}, {ordered[-1]: "]", math.inf: ")"}
+    pairs = map(sorted, pairwise(edges))
+    intervals = ((left.get(a, "["), number_label(a), number_label(b), right.get(b, ")")) for a, b in pairs)
+    return tuple(map("{0[0]}{0[1]}, {0[2]}{0[3]}".format, intervals)), {}
 
 
 def milpbn_properties(attributes: Mapping[str, object]) -> dict[str, str]:

@@ -19,10 +19,13 @@ from milpbn.network.formats.classifier_files import (
     any_classifier_from_dict,
     any_classifier_to_dict,
 )
+from milpbn.network.formats.hugin_netica import read_dne, read_net, to_net
 from milpbn.network.formats.onnx_format import classifier_to_onnx
-from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.plain_network import as_classifier, plain_nodes, reader_of
+from milpbn.network.formats.r_script import classifier_to_r
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
+from milpbn.network.formats.xdsl import read_xdsl, to_xdsl
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
@@ -47,24 +50,27 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
 READERS: dict[str, Reader] = {
     ".json": _read_json,
     ".bif": from_bif,
-    ".xmlbif": from_xmlbif,
-    ".bifxml": from_xmlbif,
-    ".xml": from_xmlbif,
+    **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), from_xmlbif),
+    ".xdsl": reader_of(read_xdsl, "GeNIe"),
+    ".net": reader_of(read_net, "Hugin"),
+    **dict.fromkeys((".dne", ".dnet"), reader_of(read_dne, "Netica")),
 }
 #: Writers by the ending of the file's name.
 WRITERS: dict[str, Writer] = {
     ".json": lambda classifier: dump_json(any_classifier_to_dict(classifier)),
     ".bif": to_bif,
-    ".xmlbif": to_xmlbif,
-    ".bifxml": to_xmlbif,
-    ".xml": to_xmlbif,
-    ".dot": classifier_to_dot,
-    ".gv": classifier_to_dot,
+    **dict.fromkeys((".xmlbif", ".bifxml", ".xml"), to_xmlbif),
+    ".xdsl": to_xdsl,
+    ".net": to_net,
+    **dict.fromkeys((".dot", ".gv"), classifier_to_dot),
     ".sql": classifier_to_sql,
     ".onnx": classifier_to_onnx,
+    ".r": classifier_to_r,
 }
 #: Endings of files with a node per variable of the network.
-OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".dot", ".gv")
+OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".xdsl", ".net", ".dot", ".gv")
+#: Endings of files that programs of Windows write, in its encodings where they are not UTF-8.
+_OF_WINDOWS = (".xdsl", ".net", ".dne", ".dnet")
 
 
 def read_network(path: str | os.PathLike[str], target: str | None = None) -> AnyClassifier:
@@ -87,7 +93,7 @@ def read_network(path: str | os.PathLike[str], target: str | None = None) -> Any
         raise InputError(
             f"The ending of {str(path)!r} is not one of a network; rename the file to one of {', '.join(READERS)}."
         )
-    text = read_text(path, "network file")
+    text = read_text(path, "network file", windows=ending in _OF_WINDOWS)
     try:
         return READERS[ending](text, target)
     except InputError as error:

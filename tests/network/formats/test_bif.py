@@ -54,9 +54,9 @@ def test_pgmpy_reads_it_and_its_own_file_comes_back(seed, tmp_path):
     ("text", "said"),
     [
         ("", "declares no variable"),
-        ("hello", "Line 1 begins with 'hello'"),
+        ("hello", "Line 1 has 'hello' at the beginning"),
         ("network x {\n", "cut off"),
-        ("variable a { type discrete [2] { x, y }; }", "no probability block of the variable 'a'"),
+        ("variable a { type discrete [2] { x, y }; }", "no table of 'a'"),
         ("variable a {\n type continuous [2] { x, y }; }", "Line 2 does not declare a discrete"),
         ("variable a { type discrete [2] { x ; y }; }", "Line 1 has ';' where } is expected"),
         (
