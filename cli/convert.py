@@ -70,6 +70,8 @@ def _convert_network(source: str, output: str, target: str | None) -> None:
         )
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
+    if network.decision is not None and ending in (*OF_NODES, ".r"):
+        say_notes(["Costs and thresholds are left out: files of networks hold probabilities only."])
     write_network(network, output)
 
 

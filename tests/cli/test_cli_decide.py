@@ -243,6 +243,14 @@ def test_a_selection_compares_costs(ward, tmp_path):
     assert load_any_classifier(tmp_path / "s.json").decision.costs == ((0, 20), (1, 0))
 
 
+def test_formats_without_costs_say_so(ward, tmp_path):
+    decided = tmp_path / "d.json"
+    succeed("decide", ward / "c.json", *COSTS, "--output", decided)
+    for ending, told in ((".bif", True), (".r", True), (".sql", False)):
+        said = succeed("convert", decided, tmp_path / f"d{ending}").stderr
+        assert ("Costs and thresholds are left out" in said) == told
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
