@@ -86,8 +86,8 @@ def _gather(
         costs = _read(costs_file)
         if abstain is not None and any("abstain" in (label, *row) for label, row in costs.items()):
             raise InputError(
-                f"--abstain gives a cost, and the file of costs {costs_file!r} has 'abstain', too: leave out --abstain; "
-                "if a class is called so, rename it."
+                f"--abstain gives a cost, and the file of costs {costs_file!r} has 'abstain', too: leave out "
+                "--abstain; if a class is called so, rename it."
             )
         return DecisionOptions(costs | given(abstain=abstain), positive)
     if not cost:
