@@ -13,12 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
-from milpbn.data.labels import MISSING_MARKERS
-from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
+from milpbn.network.formats.scoring_plan import ScoringPlan, ValueRule, plans_of
 from milpbn.util.extras import import_extra
 from milpbn.version import __version__
 
@@ -226,18 +224,17 @@ def _evidence(graph: _OnnxGraph, variable: Variable, code: str) -> str:
 
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
     """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
-    missing = variable.n_states - 1 if variable.missing_state else MISSING
-    known, name = states_of(variable), variable.raw_column
+    rule, name = ValueRule.of(variable), variable.raw_column
     if not _is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
-        spellings = list(enumerate(known.spellings(), start=1))
+        spellings = list(enumerate(rule.texts, start=1))
         bits = 2 ** np.arange(len(spellings).bit_length())
         matched = [
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
         code = _position(graph, graph.node("Concat", matched, axis=1), bits)
-        absent = _equals(graph, name, sorted(MISSING_MARKERS - {*known.states}))
+        absent = _equals(graph, name, rule.markers)
     elif variable.cuts is not None:
         # The number of cuts below the value.
         cuts = graph.constant(np.array([variable.cuts]).reshape(1, -1))
@@ -245,13 +242,12 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
         code = graph.node("ReduceSum", [above, graph.constant(np.array([1]))], keepdims=1)
         absent = graph.node("IsNaN", [name])
     else:
-        nothing = (np.nan, np.nan)
-        low, high = (np.array([ends]) for ends in zip(*(r or nothing for r in known.ranges), strict=True))
-        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low)])
-        at_most = graph.node("LessOrEqual", [name, graph.constant(high)])
-        code = _position(graph, graph.node("And", [at_least, at_most]), np.arange(1, len(known.states) + 1))
+        low, high, codes = map(np.array, zip(*rule.ranges, strict=True))
+        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low[None])])
+        at_most = graph.node("LessOrEqual", [name, graph.constant(high[None])])
+        code = _position(graph, graph.node("And", [at_least, at_most]), codes + 1)
         absent = graph.node("IsNaN", [name])
-    return graph.node("Where", [absent, graph.constant(np.array(missing)), code])
+    return graph.node("Where", [absent, graph.constant(np.array(rule.missing)), code])
 
 
 def _position(graph: _OnnxGraph, matched: str, places: NDArray[np.int64]) -> str:

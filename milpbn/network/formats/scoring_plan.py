@@ -10,14 +10,16 @@ of the column's value, which is 0 where the value is missing, since their tables
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Variable, by_column
-from milpbn.data.variables import coarser_codes
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
+from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.variables import coarser_codes, states_of
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
@@ -25,6 +27,35 @@ from milpbn.network.cpt import Cpt, padded_table
 
 #: Most entries of a factor, of a table or between two steps, for one row and class.
 MOST_ENTRIES = 10**6
+
+
+class ValueRule(NamedTuple):
+    """How a value becomes the code of a state, `MISSING` or `UNKNOWN`, by the rule of `milpbn.data.labels`.
+
+    The first that fits decides: ``texts``, the usual texts of each state; ``markers``, the texts of missing values,
+    which have the code ``missing``; ``ranges`` (least number, greatest number, code), in ascending order.
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+    markers: tuple[str, ...]
+    ranges: tuple[tuple[float, float, int], ...]
+    missing: int
+
+    @classmethod
+    def of(cls, variable: Variable) -> ValueRule:
+        """Return the rule of a variable."""
+        known = states_of(variable)
+        if variable.cuts is None:
+            ranges = sorted((*r, code) for code, r in enumerate(known.ranges) if r is not None)
+        else:
+            lows = [-np.inf, *np.nextafter(variable.cuts, np.inf).tolist()]
+            ranges = [
+                (low, high, k)
+                for k, (low, high) in enumerate(zip(lows, [*variable.cuts, np.inf], strict=True))
+            ]
+        missing = variable.n_states - 1 if variable.missing_state else MISSING
+        markers = tuple(sorted(MISSING_MARKERS - {*known.states}))
+        return cls(tuple(known.spellings()), markers, tuple(ranges), missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +69,13 @@ class TableFactor:
 
     features: tuple[int, ...]
     table: NDArray[np.float64]
+
+    def cells(self) -> Iterator[tuple[tuple[int, ...], list[float]]]:
+        """Yield the codes of the features, with `UNKNOWN` for a value without a state, and the logarithms."""
+        ends = [size - 1 for size in self.table.shape[:-1]]
+        for index in np.ndindex(self.table.shape[:-1]):
+            codes = tuple(UNKNOWN if k == end else int(k) for k, end in zip(index, ends, strict=True))
+            yield codes, self.table[index].tolist()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,15 +11,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from milpbn.data.dataset import UNKNOWN, Variable, by_column
-from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_of
+from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, ValueRule, plans_of
 
 #: Stands for the logarithm of 0, which SQL has not; and what a sum with such a term is raised to.
 IMPOSSIBLE, FLOOR = "-1E100", "-1E99"
@@ -155,16 +152,12 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
 
 def _values(factor: TableFactor) -> str:
     """Return a table with a row per entry; the code of a value without a state is `UNKNOWN`."""
-    classes = factor.table.shape[-1]
     rows = []
-    for index in np.ndindex(factor.table.shape):
-        codes = [
-            UNKNOWN if k == size - 1 else k
-            for k, size in zip(index[:-1], factor.table.shape[:-1], strict=True)
-        ]
-        value = float(factor.table[index])
-        number = _number(value) if np.isfinite(value) else IMPOSSIBLE
-        rows.append(f"({', '.join([*map(str, codes), *([str(index[-1])] if classes > 1 else []), number])})")
+    for codes, logs in factor.cells():
+        for c, value in enumerate(logs):
+            own = (*codes, *([c] if len(logs) > 1 else []))
+            number = _number(value) if math.isfinite(value) else IMPOSSIBLE
+            rows.append(f"({', '.join([*map(str, own), number])})")
     return "VALUES " + ", ".join(rows)
 
 
@@ -225,19 +218,18 @@ def _united(queries: Sequence[str]) -> str:
 
 def _code(variable: Variable, k: int) -> str:
     """Return the expression of the code of the value ``x{k}`` with the text ``t{k}``; see `milpbn.data.labels`."""
-    missing = variable.n_states - 1 if variable.missing_state else "NULL"
-    known = states_of(variable)
-    markers = ", ".join(map(_text, sorted(MISSING_MARKERS - {*known.states})))
-    cases = [f"WHEN x{k} IS NULL OR t{k} IN ({markers}) THEN {missing}"]
-    for code, texts in enumerate(known.spellings()):
+    rule = ValueRule.of(variable)
+    missing = "NULL" if rule.missing == MISSING else rule.missing
+    cases = [f"WHEN x{k} IS NULL OR t{k} IN ({', '.join(map(_text, rule.markers))}) THEN {missing}"]
+    for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
     number = f"CAST(x{k} AS DOUBLE PRECISION)"
     numbers, other = [], UNKNOWN
     if variable.cuts is not None:
         numbers = [(f"{number} <= {_number(cut)}", code) for code, cut in enumerate(variable.cuts)]
         other = len(variable.cuts)
-    elif variable.numeric and not known.are_truth_values:
-        numbers = [(_within(number, *r), code) for code, r in enumerate(known.ranges) if r is not None]
+    elif variable.numeric and not states_of(variable).are_truth_values:
+        numbers = [(_within(number, low, high), code) for low, high, code in rule.ranges]
     if numbers or other != UNKNOWN:
         whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in numbers)
         chosen = f"CASE{whens} ELSE {other} END" if whens else str(other)
