@@ -12,11 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
-from milpbn.errors import InputError
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import (
+    ScoringPlan,
+    ValueRule,
+    columns_of_numbers,
+    is_number,
+    plans_of,
+)
 from milpbn.util.extras import import_extra
 from milpbn.version import __version__
 
@@ -42,9 +47,10 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     onnx = import_extra("onnx", "formats", "An ONNX file")
     plans = plans_of(classifier)
     graph = _OnnxGraph(onnx)
-    features = [v for plan in plans for v in plan.variables[:-1]]
+    types = {True: onnx.TensorProto.DOUBLE, False: onnx.TensorProto.STRING}
     inputs = [
-        _input(onnx, name, [features[i] for i in places]) for name, places in by_column(features).items()
+        onnx.helper.make_tensor_value_info(name, types[numbers], ["rows", 1])
+        for name, numbers in columns_of_numbers(plans, "an ONNX model").items()
     ]
     # One zero per row gives results of constant tables the right shape, too.
     first = graph.node("Shape", [inputs[0].name])
@@ -122,17 +128,6 @@ class _OnnxGraph:
         return total
 
 
-def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
-    kinds = {_is_number(variable) for variable in variables}
-    if len(kinds) > 1:
-        raise InputError(
-            f"The networks of the average read {name!r} as numbers and as text; an ONNX model has one type "
-            "of input per column."
-        )
-    kind = onnx.TensorProto.DOUBLE if kinds == {True} else onnx.TensorProto.STRING
-    return onnx.helper.make_tensor_value_info(name, kind, ["rows", 1])
-
-
 def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class.
 
@@ -151,56 +146,38 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     return graph.node("Cast", [graph.node("Concat", parts, axis=1)], to=graph.int64)
 
 
-def _is_number(variable: Variable) -> bool:
-    return variable.cuts is not None or variable.numeric
-
-
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
     summed = {step.feature for step in plan.steps}
     evidence = {i: _evidence(graph, plan.variables[i], codes[i]) for i in summed}
-    # A name, or the array of a table that is still to be added in the shape of its step.
-    known: list[tuple[tuple[int, ...], str | NDArray[np.float64]]] = [
-        (factor.features, np.maximum(factor.table, IMPOSSIBLE)) for factor in plan.factors
-    ]
-    for step in plan.steps:
-        scope = tuple(sorted((*step.left, step.feature)))
-        terms = [_aligned(graph, *known[f], scope) for f in step.factors]
-        terms.append(
-            _aligned_message(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
-        )
-        axis = 1 + scope.index(step.feature)
-        result = graph.node(
-            "ReduceLogSumExp", [graph.sum(terms), graph.constant(np.array([axis]))], keepdims=0
-        )
-        known.append((step.left, result))
+    steps, constants = plan.merged()
+    results: list[str] = []
+    for step in steps:
+        table = graph.constant(np.maximum(step.table, IMPOSSIBLE)[None])
+        own = _aligned(graph, evidence[step.feature], (step.feature,), step.scope, class_axis=False)
+        others = [_aligned(graph, results[k], steps[k].left, step.scope) for k in step.results]
+        axis = graph.constant(np.array([1 + step.scope.index(step.feature)]))
+        results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
     of_columns = []
     for column in plan.columns:
         # Codes of missing values and of values without a state count from a table's end.
         flat = graph.node("Squeeze", [codes[column.feature], graph.constant(np.array([1]))])
         table = graph.constant(np.maximum(column.table, IMPOSSIBLE))
         of_columns.append(graph.node("Gather", [table, flat], axis=0))
-    joint = graph.sum([zeros, *of_columns, *(_aligned(graph, *known[f], ()) for f in plan.last)])
+    ends = [result for step, result in zip(steps, results, strict=True) if not step.left]
+    joint = graph.sum([zeros, graph.constant(np.maximum(constants, IMPOSSIBLE)[None]), *of_columns, *ends])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
 
 def _aligned(
-    graph: _OnnxGraph, features: tuple[int, ...], value: str | NDArray[np.float64], scope: tuple[int, ...]
-) -> str:
-    """Return a factor with the axes (row, one per feature of a scope, class)."""
-    if isinstance(value, str):
-        return _aligned_message(graph, value, features, scope, class_axis=True)
-    # The axes of a table are in the order of its family, those of a scope ascend.
-    order = np.argsort(features, kind="stable").tolist()
-    table = np.transpose(value, [*order, len(features)])
-    sizes = dict(zip(sorted(features), table.shape, strict=False))
-    return graph.constant(table.reshape([1, *(sizes.get(i, 1) for i in scope), table.shape[-1]]))
-
-
-def _aligned_message(
-    graph: _OnnxGraph, name: str, features: tuple[int, ...], scope: tuple[int, ...], *, class_axis: bool
+    graph: _OnnxGraph,
+    name: str,
+    features: tuple[int, ...],
+    scope: tuple[int, ...],
+    *,
+    class_axis: bool = True,
 ) -> str:
     """Return a tensor with an axis per row and feature, and possibly the class, with all axes of a scope."""
     absent = [1 + k for k, i in enumerate(scope) if i not in features]
@@ -225,7 +202,7 @@ def _evidence(graph: _OnnxGraph, variable: Variable, code: str) -> str:
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
     """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
     rule, name = ValueRule.of(variable), variable.raw_column
-    if not _is_number(variable):
+    if not is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
         spellings = list(enumerate(rule.texts, start=1))
         bits = 2 ** np.arange(len(spellings).bit_length())

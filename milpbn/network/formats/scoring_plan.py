@@ -77,6 +77,12 @@ class TableFactor:
             codes = tuple(UNKNOWN if k == end else int(k) for k, end in zip(index, ends, strict=True))
             yield codes, self.table[index].tolist()
 
+    def aligned(self, scope: Sequence[int]) -> NDArray[np.float64]:
+        """Return the table with the axes of a scope, which ascends, and the class; those it lacks have length 1."""
+        table = np.transpose(self.table, [*np.argsort(self.features, kind="stable"), len(self.features)])
+        sizes = dict(zip(sorted(self.features), table.shape, strict=False))
+        return table.reshape([*(sizes.get(i, 1) for i in scope), table.shape[-1]])
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnFactor:
@@ -104,6 +110,32 @@ class SumStep:
 
 
 @dataclass(frozen=True, eq=False)
+class MergedStep:
+    """A `SumStep` whose tables are one, and the positions of the steps before it whose results it multiplies.
+
+    The table, in nats, has an axis for each feature of the ascending `scope`, of states + 1, and the class axis, C.
+    """
+
+    feature: int
+    left: tuple[int, ...]
+    table: NDArray[np.float64]
+    results: tuple[int, ...]
+
+    @property
+    def scope(self) -> tuple[int, ...]:
+        """The features of the product."""
+        return tuple(sorted((*self.left, self.feature)))
+
+    def by_code(self) -> NDArray[np.float64]:
+        """Return the result of a step without `results` by the feature's code, shape (states + 2, ..., C).
+
+        As in a `ColumnFactor`, the last two positions are those of a missing value and of one without a state.
+        """
+        table = np.moveaxis(self.table, self.scope.index(self.feature), 0)
+        return np.concatenate([table[:-1], np.logaddexp.reduce(table[:-1], axis=0)[None], table[-1:]])
+
+
+@dataclass(frozen=True, eq=False)
 class ScoringPlan:
     """The computation of the log-joint of one network.
 
@@ -123,6 +155,23 @@ class ScoringPlan:
         summed = {i for factor in self.factors for i in factor.features}
         return tuple(sorted(summed | {column.feature for column in self.columns}))
 
+    def merged(self) -> tuple[list[MergedStep], NDArray[np.float64]]:
+        """Return the steps with one table each, and the sum of the tables without features, shape (C,)."""
+        n_tables = len(self.factors)
+
+        def product(used: tuple[int, ...], scope: tuple[int, ...]) -> NDArray[np.float64]:
+            """Return the sum of the logarithms of the tables among some factors."""
+            shape = [*(self.variables[i].n_states + 1 for i in scope), self.variables[-1].n_states]
+            tables = [self.factors[k].aligned(scope) for k in used if k < n_tables]
+            return sum(tables, np.zeros(shape))
+
+        steps = []
+        for step in self.steps:
+            scope = tuple(sorted((*step.left, step.feature)))
+            results = tuple(k - n_tables for k in step.factors if k >= n_tables)
+            steps.append(MergedStep(step.feature, step.left, product(step.factors, scope), results))
+        return steps, product(self.last, ())
+
 
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
     """Return the computation of each network of a classifier, one if it is no average.
@@ -133,6 +182,26 @@ def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringP
         return tuple(map(_plan, classifier.members))
     classifier.require_class()
     return (_plan(classifier),)
+
+
+def columns_of_numbers(plans: Sequence[ScoringPlan], what: str) -> dict[str, bool]:
+    """Return the raw columns of all features, and whether they are read as numbers, with cuts or as states.
+
+    Raises `InputError` if the networks of an average differ; `what` is the format, which has one type for a column.
+    """
+    found: dict[str, bool] = {}
+    for variable in (v for plan in plans for v in plan.variables[:-1]):
+        if found.setdefault(variable.raw_column, is_number(variable)) != is_number(variable):
+            raise InputError(
+                f"The networks of the average read {variable.raw_column!r} as numbers and as text; {what} has one type "
+                "of input per column."
+            )
+    return found
+
+
+def is_number(variable: Variable) -> bool:
+    """Return whether the values of a variable are numbers."""
+    return variable.cuts is not None or variable.numeric
 
 
 def _plan(classifier: TableClassifier) -> ScoringPlan:
