@@ -16,6 +16,8 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import (
+    FLOOR,
+    IMPOSSIBLE,
     ScoringPlan,
     ValueRule,
     columns_of_numbers,
@@ -27,8 +29,6 @@ from milpbn.version import __version__
 
 #: Versions of the operators, and of the file: those of onnxruntime 1.17 (2024) and later.
 OPSET, OPSET_ML, IR_VERSION = 20, 3, 9
-#: Stands for the logarithm of 0, and what a sum with such a term is raised to.
-IMPOSSIBLE, FLOOR = -1e100, -1e99
 #: The regular expression of what `str.strip` takes off a text.
 _BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
 

@@ -21,6 +21,7 @@ from milpbn.network.formats.classifier_files import (
 )
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.pmml import classifier_to_pmml
 from milpbn.network.formats.python_format import classifier_to_python
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
@@ -64,6 +65,7 @@ WRITERS: dict[str, Writer] = {
     ".sql": classifier_to_sql,
     ".onnx": classifier_to_onnx,
     ".py": classifier_to_python,
+    ".pmml": classifier_to_pmml,
 }
 #: Endings of files with a node per variable of the network.
 OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".dot", ".gv")

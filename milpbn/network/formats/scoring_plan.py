@@ -27,6 +27,8 @@ from milpbn.network.cpt import Cpt, padded_table
 
 #: Most entries of a factor, of a table or between two steps, for one row and class.
 MOST_ENTRIES = 10**6
+#: Stands for the logarithm of 0, which many formats have not, and what a sum with such a term is raised to.
+IMPOSSIBLE, FLOOR = -1e100, -1e99
 
 
 class ValueRule(NamedTuple):
@@ -126,13 +128,17 @@ class MergedStep:
         """The features of the product."""
         return tuple(sorted((*self.left, self.feature)))
 
-    def by_code(self) -> NDArray[np.float64]:
-        """Return the result of a step without `results` by the feature's code, shape (states + 2, ..., C).
+    def rows(self) -> Iterator[tuple[tuple[int, ...], int, list[float]]]:
+        """Yield the positions of the states `left`, a class, and the logarithms by the position of the feature's state.
 
-        As in a `ColumnFactor`, the last two positions are those of a missing value and of one without a state.
+        Without `results` the sum itself is yielded, with two more positions, those of a `ColumnFactor`: a missing value
+        and one without a state. Impossible cells have `IMPOSSIBLE`.
         """
         table = np.moveaxis(self.table, self.scope.index(self.feature), 0)
-        return np.concatenate([table[:-1], np.logaddexp.reduce(table[:-1], axis=0)[None], table[-1:]])
+        if not self.results:
+            table = np.concatenate([table[:-1], np.logaddexp.reduce(table[:-1], axis=0)[None], table[-1:]])
+        for index in np.ndindex(table.shape[1:]):
+            yield index[:-1], index[-1], np.maximum(table[(slice(None), *index)], IMPOSSIBLE).tolist()
 
 
 @dataclass(frozen=True, eq=False)

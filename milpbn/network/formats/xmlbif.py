@@ -27,7 +27,7 @@ from milpbn.network.formats.plain_network import (
 )
 
 #: Characters that XML 1.0 cannot hold.
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_xmlbif(classifier: AnyClassifier) -> str:
@@ -73,7 +73,7 @@ def to_xmlbif(classifier: AnyClassifier) -> str:
 
 def _changes(text: str) -> bool:
     """Whether readers of XML would change a text, or could not read it."""
-    return not text or text != " ".join(text.split()) or _FORBIDDEN.search(text) is not None
+    return not text or text != " ".join(text.split()) or FORBIDDEN.search(text) is not None
 
 
 def from_xmlbif(text: str, target: str | None = None) -> Classifier:

@@ -1,0 +1,209 @@
+"""PMML 4.4: a classifier as a regression with softmax over derived fields, since evaluators know no Bayesian networks.
+
+Tables (``MapValues``) and intervals (``Discretize``) turn each value into a code: the position of its state, then that
+of a missing value and that of one that training never saw. Further tables turn codes into logarithms. Where a feature
+that may be missing has relatives, a derived field for each of their states sums over its states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from milpbn.data.dataset import Variable
+from milpbn.errors import InputError
+from milpbn.network.decisions import DO_NOT_KNOW
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.formats.scoring_plan import FLOOR, IMPOSSIBLE, ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import columns_of_numbers, is_number  # fmt: skip
+from milpbn.network.formats.xmlbif import FORBIDDEN
+
+
+def classifier_to_pmml(classifier: AnyClassifier) -> str:
+    """Return a PMML document that predicts rows.
+
+    Its fields have the names of the raw columns: ``double`` for columns of numbers, ``string`` for all others. A field
+    without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them.
+    Outputs are ``P(LABEL)`` of every class and ``predicted NAME``, by the costs if the classifier has any. An average
+    is a ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold,
+    the networks of an average read a column in different ways, there is no class, or a sum would be too large.
+    """
+    plans = plans_of(classifier)
+    target, labels = quoteattr(classifier.variables[-1].name), list(map(quoteattr, classifier.classes))
+    numbers = columns_of_numbers(plans, "PMML")
+    kinds = {name: _kind("double" if number else "string") for name, number in numbers.items()}
+    fields = [f"<DataField name={quoteattr(name)} {kind}/>" for name, kind in kinds.items()]
+    values = "".join(f"<Value value={label}/>" for label in labels)
+    fields.append(f"<DataField name={target} {_kind('string')}>{values}</DataField>")
+    used = [f"<MiningField name={quoteattr(name)}/>" for name in numbers]
+    schema = _block("MiningSchema", [*used, f'<MiningField name={target} usageType="target"/>'])
+    outputs = _block("Output", _outputs(classifier))
+    kind, average = 'functionName="classification"', len(plans) > 1
+    models = [
+        _block(
+            f'RegressionModel {kind} normalizationMethod="softmax"',
+            [schema, *([] if average else [outputs]), *_network(plan, f"n{k}", labels)],
+        )
+        for k, plan in enumerate(plans)
+    ]
+    if average:
+        segments = [_block(f'Segment id="{k}"', ["<True/>", model]) for k, model in enumerate(models)]
+        parts = [schema, outputs, _block('Segmentation multipleModelMethod="average"', segments)]
+        models = [_block(f"MiningModel {kind}", parts)]
+    header = '<Header><Application name="milpbn"/></Header>'
+    whole = _block(
+        'PMML xmlns="http://www.dmg.org/PMML-4_4" version="4.4"',
+        [header, _block("DataDictionary", fields), *models],
+    )
+    if found := FORBIDDEN.search(whole):
+        raise InputError(
+            f"A name or label holds the character {found[0]!r}, which XML cannot hold; rename it."
+        )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{whole}\n'
+
+
+def _network(plan: ScoringPlan, prefix: str, labels: Sequence[str]) -> list[str]:
+    """Return the derived fields of one network, and the regression of each class, whose only term is one of them."""
+    fields = [_code(plan.variables[i], f"{prefix}v{i}") for i in plan.features]
+    steps, constants = plan.merged()
+    totals = [[_constant(value)] for value in np.maximum(constants, IMPOSSIBLE).tolist()]
+
+    def add(name: str, expression: str) -> str:
+        fields.append(_derived(name, expression))
+        return _field(name)
+
+    for k, column in enumerate(plan.columns):
+        for c, logs in enumerate(np.maximum(column.table.T, IMPOSSIBLE).tolist()):
+            totals[c].append(add(f"{prefix}c{k}_{c}", _looked_up(logs, f"{prefix}v{column.feature}")))
+
+    def name(k: int, states: dict[int, int], c: int) -> str:
+        return "_".join([f"{prefix}s{k}", *(f"{states[i]}" for i in steps[k].left), f"{c}"])
+
+    for k, step in enumerate(steps):
+        code = f"{prefix}v{step.feature}"
+        for cell, c, logs in step.rows():
+            states = dict(zip(step.left, cell, strict=True))
+            own, expression, terms = name(k, states, c), _looked_up(logs, code), []
+            for s, log in enumerate(logs if step.results else []):
+                others = [_field(name(r, {**states, step.feature: s}, c)) for r in step.results]
+                unknown = len(logs) - 1  # a missing value has the code after the states, in place of this one
+                codes = [_constant(f"{j}") for j in ((s, unknown) if s < unknown else (unknown + 1,))]
+                value = _apply("sum", _constant(log), *others)
+                allowed = _apply("isIn", _field(code), *codes)
+                terms.append(add(f"{own}_{s}_", _apply("if", allowed, value, _constant(IMPOSSIBLE))))
+            if terms:
+                most = add(f"{own}_most", _apply("max", *terms))
+                shares = [_apply("exp", _apply("-", term, most)) for term in terms]
+                expression = _apply("+", most, _apply("ln", _apply("sum", *shares)))
+            result = add(own, expression)
+            if not step.left:
+                totals[c].append(result)
+    logs_ = [
+        add(f"{prefix}log{c}", _apply("max", _apply("sum", *total), _constant(FLOOR)))
+        for c, total in enumerate(totals)
+    ]
+    most = add(f"{prefix}most", _apply("max", *logs_))
+    tables = []
+    for c, label in enumerate(labels):
+        add(f"{prefix}odds{c}", _apply("-", logs_[c], most))
+        term = f'<NumericPredictor name="{prefix}odds{c}" coefficient="1"/>'
+        tables.append(_block(f'RegressionTable intercept="0" targetCategory={label}', [term]))
+    return [_block("LocalTransformations", fields), *tables]
+
+
+def _outputs(classifier: AnyClassifier) -> Iterable[str]:
+    """Yield the probabilities, and the answer."""
+    classes = classifier.classes
+    shares = [f"P({label})" for label in classes]
+    for label, share in zip(classes, shares, strict=True):
+        yield f'<OutputField name={quoteattr(share)} feature="probability" value={quoteattr(label)} {_kind("double")}/>'
+    answer = f"<OutputField name={quoteattr(f'predicted {classifier.variables[-1].name}')} {_kind('string')} feature="
+    if (decision := classifier.decision) is None:
+        yield f'{answer}"predictedValue"/>'
+        return
+    costs = [
+        _apply(
+            "sum",
+            *(_apply("*", _field(share), _constant(cost)) for share, cost in zip(shares, own, strict=True)),
+        )
+        for own in decision.differences.T.tolist()
+    ]
+    least, tolerance = _apply("min", *costs[: len(classes)]), _constant(decision.tolerance)
+    chosen = _constant(classes[-1])
+    for c in reversed(range(len(classes) - 1)):
+        good = _apply("lessOrEqual", costs[c], _apply("+", least, tolerance))
+        chosen = _apply("if", good, _constant(classes[c]), chosen)
+    if decision.may_abstain:
+        silent = _apply("lessThan", costs[-1], _apply("-", least, tolerance))
+        chosen = _apply("if", silent, _constant(DO_NOT_KNOW), chosen)
+    yield f'{answer}"transformedValue">{chosen}</OutputField>'
+
+
+def _code(variable: Variable, name: str) -> str:
+    """Return the derived field of a variable's code."""
+    rule, n = ValueRule.of(variable), variable.n_states
+    missing, unknown = n - 1 if variable.missing_state else n, n + 1
+    if not is_number(variable):
+        codes = dict.fromkeys(rule.markers, missing)
+        codes.update((text, code) for code, texts in enumerate(rule.texts) for text in texts)
+        return _derived(name, _mapped(codes, variable.raw_column, "string", missing, unknown), "string")
+    # Numbers between the ranges are listed, too, since some evaluators take them as missing.
+    bins, end = [], -np.inf
+    for low, high, code in [*rule.ranges, (np.inf, np.inf, unknown)]:
+        if np.nextafter(end, np.inf) < low:
+            bins.append(_bin("openOpen", end, low, unknown))
+        if low < np.inf:
+            bins.append(_bin("closedClosed", low, high, code))
+        end = high
+    head = f"Discretize field={quoteattr(variable.raw_column)} {_others('string', missing, unknown)}"
+    return _derived(name, _block(head, bins), "string")
+
+
+def _bin(closure: str, low: float, high: float, code: int) -> str:
+    ends = {"leftMargin": low, "rightMargin": high}
+    own = " ".join(f'{key}="{end!r}"' for key, end in ends.items() if np.isfinite(end))
+    return f'<DiscretizeBin binValue="{code}"><Interval closure="{closure}" {own}/></DiscretizeBin>'
+
+
+def _looked_up(logs: Sequence[float], code: str) -> str:
+    """Return a table from a code to a number."""
+    return _mapped({f"{k}": log for k, log in enumerate(logs)}, code, "double", 0, 0)
+
+
+def _mapped(values: dict[str, float], field: str, kind: str, missing: int, other: int) -> str:
+    rows = [f"<row><from>{escape(key)}</from><to>{value!r}</to></row>" for key, value in values.items()]
+    pair = f'<FieldColumnPair field={quoteattr(field)} column="from"/>'
+    head = f'MapValues outputColumn="to" {_others(kind, missing, other)}'
+    return _block(head, [pair, _block("InlineTable", rows)])
+
+
+def _others(kind: str, missing: int, other: int) -> str:
+    return f'dataType="{kind}" mapMissingTo="{missing}" defaultValue="{other}"'
+
+
+def _derived(name: str, expression: str, kind: str = "double") -> str:
+    return f'<DerivedField name="{name}" {_kind(kind)}>{expression}</DerivedField>'
+
+
+def _kind(kind: str) -> str:
+    return f'optype="{"continuous" if kind == "double" else "categorical"}" dataType="{kind}"'
+
+
+def _apply(function: str, *arguments: str) -> str:
+    return f'<Apply function="{function}">{"".join(arguments)}</Apply>'
+
+
+def _field(name: str) -> str:
+    return f"<FieldRef field={quoteattr(name)}/>"
+
+
+def _constant(value: float | str) -> str:
+    kind = "string" if isinstance(value, str) else "double"
+    return f'<Constant dataType="{kind}">{escape(f"{value}")}</Constant>'
+
+
+def _block(head: str, parts: Iterable[str]) -> str:
+    """Return an element with one of its parts in each line."""
+    return "\n".join([f"<{head}>", *parts, f"</{head.split()[0]}>"])
