@@ -149,24 +149,25 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
-    summed = {step.feature for step in plan.steps}
-    evidence = {i: _evidence(graph, plan.variables[i], codes[i]) for i in summed}
     steps, constants = plan.merged()
+    evidence = {
+        s.feature: _evidence(graph, plan.variables[s.feature], codes[s.feature]) for s in steps if s.results
+    }
     results: list[str] = []
     for step in steps:
-        table = graph.constant(np.maximum(step.table, IMPOSSIBLE)[None])
-        own = _aligned(graph, evidence[step.feature], (step.feature,), step.scope, class_axis=False)
-        others = [_aligned(graph, results[k], steps[k].left, step.scope) for k in step.results]
-        axis = graph.constant(np.array([1 + step.scope.index(step.feature)]))
+        table = graph.constant(step.table)
+        if not step.results:
+            # Codes of missing values and of values without a state count from a table's end.
+            flat = graph.node("Squeeze", [codes[step.feature], graph.constant(np.array([1]))])
+            results.append(graph.node("Gather", [table, flat], axis=0))
+            continue
+        scope = (step.feature, *step.left)
+        own = _aligned(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
+        others = [_aligned(graph, results[k], steps[k].left, scope) for k in step.results]
+        axis = graph.constant(np.array([1]))
         results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
-    of_columns = []
-    for column in plan.columns:
-        # Codes of missing values and of values without a state count from a table's end.
-        flat = graph.node("Squeeze", [codes[column.feature], graph.constant(np.array([1]))])
-        table = graph.constant(np.maximum(column.table, IMPOSSIBLE))
-        of_columns.append(graph.node("Gather", [table, flat], axis=0))
     ends = [result for step, result in zip(steps, results, strict=True) if not step.left]
-    joint = graph.sum([zeros, graph.constant(np.maximum(constants, IMPOSSIBLE)[None]), *of_columns, *ends])
+    joint = graph.sum([zeros, graph.constant(constants[None]), *ends])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
@@ -180,6 +181,9 @@ def _aligned(
     class_axis: bool = True,
 ) -> str:
     """Return a tensor with an axis per row and feature, and possibly the class, with all axes of a scope."""
+    if (first := features.index(scope[0])) > 0:
+        axes = [0, 1 + first, *(1 + k for k in range(len(features)) if k != first), 1 + len(features)]
+        name = graph.node("Transpose", [name], perm=axes)
     absent = [1 + k for k, i in enumerate(scope) if i not in features]
     absent += [] if class_axis else [1 + len(scope)]
     return graph.node("Unsqueeze", [name, graph.constant(np.array(absent))]) if absent else name

@@ -16,8 +16,15 @@ from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, IMPOSSIBLE, ScoringPlan, ValueRule, plans_of
-from milpbn.network.formats.scoring_plan import columns_of_numbers, is_number  # fmt: skip
+from milpbn.network.formats.scoring_plan import (  # fmt: skip
+    FLOOR,
+    IMPOSSIBLE,
+    ScoringPlan,
+    ValueRule,
+    columns_of_numbers,
+    is_number,
+    plans_of,
+)
 from milpbn.network.formats.xmlbif import FORBIDDEN
 
 
@@ -67,47 +74,32 @@ def classifier_to_pmml(classifier: AnyClassifier) -> str:
 def _network(plan: ScoringPlan, prefix: str, labels: Sequence[str]) -> list[str]:
     """Return the derived fields of one network, and the regression of each class, whose only term is one of them."""
     fields = [_code(plan.variables[i], f"{prefix}v{i}") for i in plan.features]
-    steps, constants = plan.merged()
-    totals = [[_constant(value)] for value in np.maximum(constants, IMPOSSIBLE).tolist()]
 
     def add(name: str, expression: str) -> str:
-        fields.append(_derived(name, expression))
-        return _field(name)
+        fields.append(_derived(f"{prefix}{name}", expression))
+        return _field(f"{prefix}{name}")
 
-    for k, column in enumerate(plan.columns):
-        for c, logs in enumerate(np.maximum(column.table.T, IMPOSSIBLE).tolist()):
-            totals[c].append(add(f"{prefix}c{k}_{c}", _looked_up(logs, f"{prefix}v{column.feature}")))
-
-    def name(k: int, states: dict[int, int], c: int) -> str:
-        return "_".join([f"{prefix}s{k}", *(f"{states[i]}" for i in steps[k].left), f"{c}"])
-
-    for k, step in enumerate(steps):
-        code = f"{prefix}v{step.feature}"
-        for cell, c, logs in step.rows():
-            states = dict(zip(step.left, cell, strict=True))
-            own, expression, terms = name(k, states, c), _looked_up(logs, code), []
-            for s, log in enumerate(logs if step.results else []):
-                others = [_field(name(r, {**states, step.feature: s}, c)) for r in step.results]
-                unknown = len(logs) - 1  # a missing value has the code after the states, in place of this one
-                codes = [_constant(f"{j}") for j in ((s, unknown) if s < unknown else (unknown + 1,))]
-                value = _apply("sum", _constant(log), *others)
-                allowed = _apply("isIn", _field(code), *codes)
-                terms.append(add(f"{own}_{s}_", _apply("if", allowed, value, _constant(IMPOSSIBLE))))
-            if terms:
-                most = add(f"{own}_most", _apply("max", *terms))
-                shares = [_apply("exp", _apply("-", term, most)) for term in terms]
-                expression = _apply("+", most, _apply("ln", _apply("sum", *shares)))
-            result = add(own, expression)
-            if not step.left:
-                totals[c].append(result)
-    logs_ = [
-        add(f"{prefix}log{c}", _apply("max", _apply("sum", *total), _constant(FLOOR)))
-        for c, total in enumerate(totals)
-    ]
-    most = add(f"{prefix}most", _apply("max", *logs_))
-    tables = []
+    cells, constants, ends = plan.cells()
+    found: list[str] = []
+    for k, (i, logs, sources) in enumerate(cells):
+        expression, terms = _mapped({f"{s}": log for s, log in enumerate(logs)}, f"{prefix}v{i}"), []
+        for s, others in enumerate(sources):
+            unknown = len(logs) - 1  # the code of a missing value; that of one without a state is the next
+            codes = (s, unknown) if s < unknown else (unknown + 1,)
+            allowed = _apply("isIn", _field(f"{prefix}v{i}"), *(_constant(f"{code}") for code in codes))
+            value = _apply("sum", _constant(logs[s]), *(found[place] for place in others))
+            terms.append(add(f"t{k}_{s}", _apply("if", allowed, value, _constant(IMPOSSIBLE))))
+        if terms:
+            most = add(f"m{k}", _apply("max", *terms))
+            shares = [_apply("exp", _apply("-", term, most)) for term in terms]
+            expression = _apply("+", most, _apply("ln", _apply("sum", *shares)))
+        found.append(add(f"n{k}", expression))
+    joint, tables = [], []
+    for c, (constant, places) in enumerate(zip(constants, ends, strict=True)):
+        total = _apply("sum", _constant(constant), *(found[k] for k in places))
+        joint.append(add(f"log{c}", _apply("max", total, _constant(FLOOR))))
     for c, label in enumerate(labels):
-        add(f"{prefix}odds{c}", _apply("-", logs_[c], most))
+        add(f"odds{c}", _apply("-", joint[c], _apply("max", *joint)))
         term = f'<NumericPredictor name="{prefix}odds{c}" coefficient="1"/>'
         tables.append(_block(f'RegressionTable intercept="0" targetCategory={label}', [term]))
     return [_block("LocalTransformations", fields), *tables]
@@ -167,12 +159,10 @@ def _bin(closure: str, low: float, high: float, code: int) -> str:
     return f'<DiscretizeBin binValue="{code}"><Interval closure="{closure}" {own}/></DiscretizeBin>'
 
 
-def _looked_up(logs: Sequence[float], code: str) -> str:
-    """Return a table from a code to a number."""
-    return _mapped({f"{k}": log for k, log in enumerate(logs)}, code, "double", 0, 0)
-
-
-def _mapped(values: dict[str, float], field: str, kind: str, missing: int, other: int) -> str:
+def _mapped(
+    values: dict[str, float], field: str, kind: str = "double", missing: int = 0, other: int = 0
+) -> str:
+    """Return a table from the texts of a field to codes or numbers."""
     rows = [f"<row><from>{escape(key)}</from><to>{value!r}</to></row>" for key, value in values.items()]
     pair = f'<FieldColumnPair field={quoteattr(field)} column="from"/>'
     head = f'MapValues outputColumn="to" {_others(kind, missing, other)}'

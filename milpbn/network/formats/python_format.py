@@ -40,10 +40,9 @@ CLASSES = {tuple(classes)!r}
 MARKERS = {tuple(sorted(MISSING_MARKERS))!r}
 # By true class, the cost of each answer less the least one; the difference up to which two are equal; who is silent.
 DECISION = {decision!r}
-# values: by number, column, codes of texts, ranges (least, greatest, code), kind, code of a missing value
-# columns: number, and by code the shares of the classes
-# factors: numbers, and by codes the shares of the classes
-# steps: the number that is summed out, the factors (results of steps come last), and the numbers that are left
+# values: by position, column, codes of texts, ranges (least, greatest, code), kind, code of a missing value
+# numbers: the position of a value; logarithms by its code, or by its states; for each of these, numbers to add
+# classes: a logarithm, and the numbers to add
 NETWORKS = [
 {networks},
 ]
@@ -54,22 +53,15 @@ NETWORKS = [
 
 
 def _network(plan: ScoringPlan) -> str:
-    """Return the literal of one network, with a line for each item of its lists and mappings."""
-    factors = []
-    for factor in plan.factors:
-        cells = {codes: tuple(np.exp(logs).tolist()) for codes, logs in factor.cells()}
-        factors.append((factor.features, {codes: shares for codes, shares in cells.items() if any(shares)}))
-    literals = {
-        "values": _lines("{}", (f"{i}: {_value_rule(plan.variables, i)!r}" for i in plan.features)),
-        "states": repr({i: plan.variables[i].n_states for i in plan.features}),
-        "columns": _lines(
-            "[]", (repr((each.feature, _scaled(each.table).tolist())) for each in plan.columns)
-        ),
-        "factors": _lines("[]", map(repr, factors)),
-        "steps": _lines("[]", (repr((step.feature, step.factors, step.left)) for step in plan.steps)),
-        "last": repr(plan.last),
+    """Return the literal of one network, with a line for each item."""
+    cells, constants, ends = plan.cells()
+    values = (f"{i}: {_value_rule(plan.variables, i)!r}" for i in plan.features)
+    parts = {
+        "values": _lines("{}", values),
+        "numbers": _lines("[]", (repr(tuple(cell)) for cell in cells)),
+        "classes": _lines("[]", map(repr, zip(constants, ends, strict=True))),
     }
-    return _lines("{}", (f"{key!r}: {value}" for key, value in literals.items()))
+    return _lines("{}", (f"{key!r}: {value}" for key, value in parts.items()))
 
 
 def _lines(ends: str, items: Iterable[str]) -> str:
@@ -87,9 +79,3 @@ def _value_rule(variables: tuple[Variable, ...], i: int) -> tuple[Any, ...]:
     kind = "continuous" if variable.cuts is not None else "number" if variable.numeric else "text"
     ranges = [(max(low, -LARGEST), min(high, LARGEST), code) for low, high, code in rule.ranges]
     return (variable.raw_column, {**missing, **texts}, ranges, kind, rule.missing)
-
-
-def _scaled(logs: np.ndarray) -> np.ndarray:
-    """Return the exponentials of logarithms, of which the largest of each row becomes 1."""
-    largest = logs.max(axis=-1, keepdims=True)
-    return np.exp(logs - np.where(np.isfinite(largest), largest, 0.0))

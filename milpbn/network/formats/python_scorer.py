@@ -16,7 +16,7 @@ DECISION: "tuple | None" = None
 NETWORKS: "list[dict]" = []
 # End of the lines that are replaced.
 
-UNKNOWN, MISSING = -1, -2
+E, UNKNOWN, MISSING = 2.718281828459045, -1, -2
 #: Magnitude up to which floating-point numbers hold every integer.
 MAX_EXACT = 2.0**53 - 1
 
@@ -45,40 +45,27 @@ def _chosen(shares: "list") -> "object":
 
 def _posterior(network: "dict", row: "dict") -> "list":
     codes = {i: _code(row.get(rule[0]), *rule) for i, rule in network["values"].items()}
-    joint = {(): [1.0] * len(CLASSES)}
-    for i, shares in network["columns"]:
-        joint = _product(joint, (), (), {(): shares[codes[i]]})
-    factors = list(network["factors"])
-    for i, used, left in network["steps"]:
-        scope = (*left, i)
-        cells: list[tuple] = [()]
-        for j in scope:
-            states = range(network["states"][j]) if codes[j] == MISSING else [codes[j]]
-            cells = [(*cell, state) for cell in cells for state in states]
-        product = dict.fromkeys(cells, [1.0] * len(CLASSES))
-        for k in used:
-            product = _product(product, scope, *factors[k])
-        total: dict[tuple, list] = {}
-        for cell, values in product.items():
-            before = total.get(cell[:-1], [0.0] * len(CLASSES))
-            total[cell[:-1]] = [a + b for a, b in zip(before, values)]
-        factors.append((left, total))
-    for k in network["last"]:
-        joint = _product(joint, (), *factors[k])
-    whole = sum(joint[()])
+    numbers: list = []
+    for i, logs, sources in network["numbers"]:
+        if sources:
+            states = range(len(logs) - 1) if codes[i] == MISSING else [codes[i]]
+            numbers.append(_log_of_sum([logs[s] + sum([numbers[k] for k in sources[s]]) for s in states]))
+        else:
+            numbers.append(logs[codes[i]])
     # A row that is impossible in every class has equal probabilities.
-    return [p / whole if whole else 1.0 / len(CLASSES) for p in joint[()]]
+    joint = [max(log + sum([numbers[k] for k in places]), -1e99) for log, places in network["classes"]]
+    shares = [E ** (log - max(joint)) for log in joint]
+    return [share / sum(shares) for share in shares]
 
 
-def _product(function: "dict", scope: "tuple", features: "tuple", factor: "dict") -> "dict":
-    """Return a function of the states of a scope and the class, times a factor, scaled so that the largest is 1."""
-    places = [scope.index(i) for i in features]
-    found = {}
-    for cell, values in function.items():
-        others = factor.get(tuple([cell[k] for k in places]), (0.0,))
-        found[cell] = [a * others[c % len(others)] for c, a in enumerate(values)]
-    largest = max(max(values) for values in found.values()) or 1.0
-    return {cell: [a / largest for a in values] for cell, values in found.items()}
+def _log_of_sum(logs: "list") -> "float":
+    """Return the logarithm of the sum of exponentials, by Halley's method, since nothing is imported."""
+    largest, log = max(logs), 0.0
+    total = sum([E ** (each - largest) for each in logs])
+    for _ in range(20):  # the error is cubed; far from the solution, a step is almost 2
+        power = E**log
+        log += 2.0 * (total - power) / (total + power)
+    return largest + log
 
 
 def _code(

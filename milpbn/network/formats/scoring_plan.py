@@ -10,14 +10,14 @@ of the column's value, which is 0 where the value is missing, since their tables
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
+from milpbn.data.dataset import MISSING, Variable, by_column
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.variables import coarser_codes, states_of
 from milpbn.errors import InputError
@@ -72,18 +72,12 @@ class TableFactor:
     features: tuple[int, ...]
     table: NDArray[np.float64]
 
-    def cells(self) -> Iterator[tuple[tuple[int, ...], list[float]]]:
-        """Yield the codes of the features, with `UNKNOWN` for a value without a state, and the logarithms."""
-        ends = [size - 1 for size in self.table.shape[:-1]]
-        for index in np.ndindex(self.table.shape[:-1]):
-            codes = tuple(UNKNOWN if k == end else int(k) for k, end in zip(index, ends, strict=True))
-            yield codes, self.table[index].tolist()
-
     def aligned(self, scope: Sequence[int]) -> NDArray[np.float64]:
-        """Return the table with the axes of a scope, which ascends, and the class; those it lacks have length 1."""
-        table = np.transpose(self.table, [*np.argsort(self.features, kind="stable"), len(self.features)])
-        sizes = dict(zip(sorted(self.features), table.shape, strict=False))
-        return table.reshape([*(sizes.get(i, 1) for i in scope), table.shape[-1]])
+        """Return the table with the axes of a scope and the class; those it lacks have length 1."""
+        order = sorted(range(len(self.features)), key=lambda k: scope.index(self.features[k]))
+        sizes = dict(zip(self.features, self.table.shape, strict=False))
+        own = np.transpose(self.table, [*order, len(self.features)])
+        return own.reshape([*(sizes.get(i, 1) for i in scope), own.shape[-1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,34 +105,30 @@ class SumStep:
     left: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class MergedStep:
-    """A `SumStep` whose tables are one, and the positions of the steps before it whose results it multiplies.
+class MergedStep(NamedTuple):
+    """The function of a column, or a `SumStep` with the product of its tables.
 
-    The table, in nats, has an axis for each feature of the ascending `scope`, of states + 1, and the class axis, C.
+    The table, in nats, has an axis for the feature, one of states + 1 for each feature of `left`, and the class axis.
+    With `results`, positions of earlier steps, the feature's axis has states + 1, too. Without, the table is the step's
+    result by the feature's code: its last two positions are those of a missing value and of one without a state.
     """
 
     feature: int
     left: tuple[int, ...]
     table: NDArray[np.float64]
-    results: tuple[int, ...]
+    results: tuple[int, ...] = ()
 
-    @property
-    def scope(self) -> tuple[int, ...]:
-        """The features of the product."""
-        return tuple(sorted((*self.left, self.feature)))
 
-    def rows(self) -> Iterator[tuple[tuple[int, ...], int, list[float]]]:
-        """Yield the positions of the states `left`, a class, and the logarithms by the position of the feature's state.
+class Cell(NamedTuple):
+    """A number of a row: an entry of `logs` by the code of a feature, whose axis is that of a `MergedStep`.
 
-        Without `results` the sum itself is yielded, with two more positions, those of a `ColumnFactor`: a missing value
-        and one without a state. Impossible cells have `IMPOSSIBLE`.
-        """
-        table = np.moveaxis(self.table, self.scope.index(self.feature), 0)
-        if not self.results:
-            table = np.concatenate([table[:-1], np.logaddexp.reduce(table[:-1], axis=0)[None], table[-1:]])
-        for index in np.ndindex(table.shape[1:]):
-            yield index[:-1], index[-1], np.maximum(table[(slice(None), *index)], IMPOSSIBLE).tolist()
+    With `sources`, positions of earlier cells for each state, these are added, and the states are summed that the row
+    allows: the logarithm of the sum of exponentials.
+    """
+
+    feature: int
+    logs: list[float]
+    sources: list[list[int]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,21 +152,49 @@ class ScoringPlan:
         return tuple(sorted(summed | {column.feature for column in self.columns}))
 
     def merged(self) -> tuple[list[MergedStep], NDArray[np.float64]]:
-        """Return the steps with one table each, and the sum of the tables without features, shape (C,)."""
-        n_tables = len(self.factors)
+        """Return all steps with one table each, and the sum of the tables without features, shape (C,).
+
+        The log-joint is the sum of these and of the results of the steps that leave nothing. Logarithms of 0 are
+        `IMPOSSIBLE`.
+        """
+        n_tables, n_columns = len(self.factors), len(self.columns)
 
         def product(used: tuple[int, ...], scope: tuple[int, ...]) -> NDArray[np.float64]:
-            """Return the sum of the logarithms of the tables among some factors."""
+            """Return the sum of the logarithms of the tables among some factors, with the axes of a scope."""
             shape = [*(self.variables[i].n_states + 1 for i in scope), self.variables[-1].n_states]
             tables = [self.factors[k].aligned(scope) for k in used if k < n_tables]
             return sum(tables, np.zeros(shape))
 
-        steps = []
+        steps = [MergedStep(column.feature, (), column.table) for column in self.columns]
         for step in self.steps:
-            scope = tuple(sorted((*step.left, step.feature)))
-            results = tuple(k - n_tables for k in step.factors if k >= n_tables)
-            steps.append(MergedStep(step.feature, step.left, product(step.factors, scope), results))
-        return steps, product(self.last, ())
+            table = product(step.factors, (step.feature, *step.left))
+            results = tuple(k - n_tables + n_columns for k in step.factors if k >= n_tables)
+            if not results:
+                missing = np.logaddexp.reduce(table[:-1], axis=0, keepdims=True)
+                table = np.concatenate([table[:-1], missing, table[-1:]])
+            steps.append(MergedStep(step.feature, step.left, table, results))
+        finite = [step._replace(table=np.maximum(step.table, IMPOSSIBLE)) for step in steps]
+        return finite, np.maximum(product(self.last, ()), IMPOSSIBLE)
+
+    def cells(self) -> tuple[list[Cell], list[float], list[list[int]]]:
+        """Return the numbers of a row, and for each class the constant and the positions whose sum is the log-joint."""
+        steps, constants = self.merged()
+        found: list[Cell] = []
+        ends: list[list[int]] = [[] for _ in constants]
+        places: dict[tuple[int, ...], int] = {}  # by step, positions of the states left, and class
+        for k, step in enumerate(steps):
+            for index in np.ndindex(step.table.shape[1:]):
+                states = dict(zip(step.left, index[:-1], strict=True))
+                sources = []
+                for s in range(len(step.table) if step.results else 0):
+                    states[step.feature] = s
+                    keys = [(r, *(states[i] for i in steps[r].left), index[-1]) for r in step.results]
+                    sources.append([places[key] for key in keys])
+                places[k, *index] = len(found)
+                if not step.left:
+                    ends[index[-1]].append(len(found))
+                found.append(Cell(step.feature, step.table[(slice(None), *index)].tolist(), sources))
+        return found, constants.tolist(), ends
 
 
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
