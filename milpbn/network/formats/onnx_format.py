@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Variable
+from milpbn.data.dataset import Variable
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import (
@@ -150,19 +150,20 @@ def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
     steps, constants = plan.merged()
-    evidence = {
-        s.feature: _evidence(graph, plan.variables[s.feature], codes[s.feature]) for s in steps if s.results
-    }
     results: list[str] = []
     for step in steps:
+        # Codes of missing values and of values without a state count from a table's end.
+        flat = graph.node("Squeeze", [codes[step.feature], graph.constant(np.array([1]))])
         table = graph.constant(step.table)
         if not step.results:
-            # Codes of missing values and of values without a state count from a table's end.
-            flat = graph.node("Squeeze", [codes[step.feature], graph.constant(np.array([1]))])
             results.append(graph.node("Gather", [table, flat], axis=0))
             continue
+        # By a code, 0 for the states that it allows.
+        allowed = np.insert(np.eye(len(step.table), dtype=bool), -1, True, axis=0)
+        allowed[-2, -1] = False
+        evidence = graph.node("Gather", [graph.constant(np.where(allowed, 0.0, IMPOSSIBLE)), flat], axis=0)
         scope = (step.feature, *step.left)
-        own = _aligned(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
+        own = _aligned(graph, evidence, (step.feature,), scope, class_axis=False)
         others = [_aligned(graph, results[k], steps[k].left, scope) for k in step.results]
         axis = graph.constant(np.array([1]))
         results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
@@ -189,20 +190,6 @@ def _aligned(
     return graph.node("Unsqueeze", [name, graph.constant(np.array(absent))]) if absent else name
 
 
-def _evidence(graph: _OnnxGraph, variable: Variable, code: str) -> str:
-    """Return logarithms that are 0 for the states that a value allows, shape (M, states + 1).
-
-    The last position is that of a value without a state.
-    """
-    positions = np.append(np.arange(variable.n_states), UNKNOWN)[None]
-    allowed = graph.node("Equal", [code, graph.constant(positions)])
-    if not variable.missing_state:
-        missing = graph.node("Equal", [code, graph.constant(np.array(MISSING))])
-        any_state = graph.node("And", [missing, graph.constant(positions != UNKNOWN)])
-        allowed = graph.node("Or", [allowed, any_state])
-    return graph.node("Where", [allowed, graph.constant(np.array(0.0)), graph.constant(np.array(IMPOSSIBLE))])
-
-
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
     """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
     rule, name = ValueRule.of(variable), variable.raw_column
@@ -216,12 +203,6 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
         ]
         code = _position(graph, graph.node("Concat", matched, axis=1), bits)
         absent = _equals(graph, name, rule.markers)
-    elif variable.cuts is not None:
-        # The number of cuts below the value.
-        cuts = graph.constant(np.array([variable.cuts]).reshape(1, -1))
-        above = graph.node("Cast", [graph.node("Greater", [name, cuts])], to=graph.int64)
-        code = graph.node("ReduceSum", [above, graph.constant(np.array([1]))], keepdims=1)
-        absent = graph.node("IsNaN", [name])
     else:
         low, high, codes = map(np.array, zip(*rule.ranges, strict=True))
         at_least = graph.node("GreaterOrEqual", [name, graph.constant(low[None])])

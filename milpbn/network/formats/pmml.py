@@ -14,7 +14,6 @@ import numpy as np
 
 from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
-from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import (  # fmt: skip
     FLOOR,
@@ -33,9 +32,9 @@ def classifier_to_pmml(classifier: AnyClassifier) -> str:
 
     Its fields have the names of the raw columns: ``double`` for columns of numbers, ``string`` for all others. A field
     without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them.
-    Outputs are ``P(LABEL)`` of every class and ``predicted NAME``, by the costs if the classifier has any. An average
-    is a ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold,
-    the networks of an average read a column in different ways, there is no class, or a sum would be too large.
+    Outputs are ``P(LABEL)`` of every class, and ``predicted NAME`` unless the classifier has costs. An average is a
+    ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold, the
+    networks of an average read a column in different ways, there is no class, or a sum would be too large.
     """
     plans = plans_of(classifier)
     target, labels = quoteattr(classifier.variables[-1].name), list(map(quoteattr, classifier.classes))
@@ -107,30 +106,12 @@ def _network(plan: ScoringPlan, prefix: str, labels: Sequence[str]) -> list[str]
 
 def _outputs(classifier: AnyClassifier) -> Iterable[str]:
     """Yield the probabilities, and the answer."""
-    classes = classifier.classes
-    shares = [f"P({label})" for label in classes]
-    for label, share in zip(classes, shares, strict=True):
-        yield f'<OutputField name={quoteattr(share)} feature="probability" value={quoteattr(label)} {_kind("double")}/>'
-    answer = f"<OutputField name={quoteattr(f'predicted {classifier.variables[-1].name}')} {_kind('string')} feature="
-    if (decision := classifier.decision) is None:
-        yield f'{answer}"predictedValue"/>'
-        return
-    costs = [
-        _apply(
-            "sum",
-            *(_apply("*", _field(share), _constant(cost)) for share, cost in zip(shares, own, strict=True)),
-        )
-        for own in decision.differences.T.tolist()
-    ]
-    least, tolerance = _apply("min", *costs[: len(classes)]), _constant(decision.tolerance)
-    chosen = _constant(classes[-1])
-    for c in reversed(range(len(classes) - 1)):
-        good = _apply("lessOrEqual", costs[c], _apply("+", least, tolerance))
-        chosen = _apply("if", good, _constant(classes[c]), chosen)
-    if decision.may_abstain:
-        silent = _apply("lessThan", costs[-1], _apply("-", least, tolerance))
-        chosen = _apply("if", silent, _constant(DO_NOT_KNOW), chosen)
-    yield f'{answer}"transformedValue">{chosen}</OutputField>'
+    for label in map(str, classifier.classes):
+        name, kind = quoteattr(f"P({label})"), _kind("double")
+        yield f'<OutputField name={name} feature="probability" value={quoteattr(label)} {kind}/>'
+    if classifier.decision is None:
+        name = quoteattr(f"predicted {classifier.variables[-1].name}")
+        yield f'<OutputField name={name} feature="predictedValue" {_kind("string")}/>'
 
 
 def _code(variable: Variable, name: str) -> str:

@@ -17,7 +17,7 @@ from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, MergedStep, ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import FLOOR, MergedStep, ScoringPlan, ValueRule, is_number, plans_of
 
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
@@ -194,16 +194,9 @@ def _code(variable: Variable, k: int) -> str:
     for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
     number = f"CAST(x{k} AS DOUBLE PRECISION)"
-    numbers, other = [], UNKNOWN
-    if variable.cuts is not None:
-        numbers = [(f"{number} <= {_number(cut)}", code) for code, cut in enumerate(variable.cuts)]
-        other = len(variable.cuts)
-    elif variable.numeric and not states_of(variable).are_truth_values:
-        numbers = [(_within(number, low, high), code) for low, high, code in rule.ranges]
-    if numbers or other != UNKNOWN:
-        whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in numbers)
-        chosen = f"CASE{whens} ELSE {other} END" if whens else str(other)
-        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN {chosen}")
+    if rule.ranges and is_number(variable) and not states_of(variable).are_truth_values:
+        chosen = " ".join(f"WHEN {_within(number, low, high)} THEN {code}" for low, high, code in rule.ranges)
+        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN CASE {chosen} ELSE {UNKNOWN} END")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
 
 
