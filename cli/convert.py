@@ -22,8 +22,8 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
     Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot, .gv, .sql (a
-    query that predicts the rows of the table "data") and .onnx are written. A network of another program becomes a
-    classifier; --target names its class variable.
+    query that predicts the rows of the table "data"), .onnx, .pmml and .py (Python without packages) are written. A
+    network of another program becomes a classifier; --target names its class variable.
 
     Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is
     read.
@@ -33,6 +33,7 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
       milpbn convert classifier.json classifier.bif
       milpbn convert alarm.bif classifier.json --target HYPOVOLEMIA
       milpbn convert classifier.json classifier.sql
+      milpbn convert classifier.json scorer.py
       milpbn convert table.csv table.dat --target species
     """
     from milpbn.data.writing import WRITERS
@@ -69,6 +70,8 @@ def _convert_network(source: str, output: str, target: str | None) -> None:
         )
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
+    if network.decision is not None and ending == ".pmml":
+        say_notes(["Costs are left out, so that the file has probabilities, and no predicted class."])
     write_network(network, output)
 
 

@@ -7,7 +7,7 @@ that may be missing has relatives, a derived field for each of their states sums
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
@@ -141,7 +141,7 @@ def _bin(closure: str, low: float, high: float, code: int) -> str:
 
 
 def _mapped(
-    values: dict[str, float], field: str, kind: str = "double", missing: int = 0, other: int = 0
+    values: Mapping[str, float], field: str, kind: str = "double", missing: int = 0, other: int = 0
 ) -> str:
     """Return a table from the texts of a field to codes or numbers."""
     rows = [f"<row><from>{escape(key)}</from><to>{value!r}</to></row>" for key, value in values.items()]

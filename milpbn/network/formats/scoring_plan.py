@@ -119,7 +119,7 @@ class MergedStep(NamedTuple):
     results: tuple[int, ...] = ()
 
 
-class Cell(NamedTuple):
+class RowNumber(NamedTuple):
     """A number of a row: an entry of `logs` by the code of a feature, whose axis is that of a `MergedStep`.
 
     With `sources`, positions of earlier cells for each state, these are added, and the states are summed that the row
@@ -176,10 +176,10 @@ class ScoringPlan:
         finite = [step._replace(table=np.maximum(step.table, IMPOSSIBLE)) for step in steps]
         return finite, np.maximum(product(self.last, ()), IMPOSSIBLE)
 
-    def cells(self) -> tuple[list[Cell], list[float], list[list[int]]]:
+    def cells(self) -> tuple[list[RowNumber], list[float], list[list[int]]]:
         """Return the numbers of a row, and for each class the constant and the positions whose sum is the log-joint."""
         steps, constants = self.merged()
-        found: list[Cell] = []
+        found: list[RowNumber] = []
         ends: list[list[int]] = [[] for _ in constants]
         places: dict[tuple[int, ...], int] = {}  # by step, positions of the states left, and class
         for k, step in enumerate(steps):
@@ -193,7 +193,7 @@ class ScoringPlan:
                 places[k, *index] = len(found)
                 if not step.left:
                     ends[index[-1]].append(len(found))
-                found.append(Cell(step.feature, step.table[(slice(None), *index)].tolist(), sources))
+                found.append(RowNumber(step.feature, step.table[(slice(None), *index)].tolist(), sources))
         return found, constants.tolist(), ends
 
 

@@ -97,8 +97,7 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
     steps, constants = plan.merged()
     for k, step in enumerate(steps):
-        columns_ = ", ".join([f"v{step.feature}", *_columns(step), "p"])
-        yield f"{prefix}t{k} ({columns_})", _values(step)
+        yield f"{prefix}t{k} ({', '.join([f'v{step.feature}', *_columns(step), 'p'])})", _values(step)
         # Results over the same features are added first, since the number of tables in a join is limited.
         alike: dict[tuple[int, ...], list[int]] = {}
         for r in step.results:
@@ -139,7 +138,7 @@ def _values(step: MergedStep) -> str:
         codes = [k if k < size - 1 else UNKNOWN for k, size in zip(index[:-1], sizes, strict=True)]
         if not step.results and index[0] == len(step.table) - 2:
             codes[0] = MISSING
-        rows.append(f"({', '.join([*map(str, codes), str(index[-1]), _number(step.table[index])])})")
+        rows.append(f"({', '.join([*map(str, codes), str(index[-1]), _number(float(step.table[index]))])})")
     return "VALUES " + ", ".join(rows)
 
 
