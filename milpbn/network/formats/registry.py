@@ -24,6 +24,7 @@ from milpbn.network.formats.plain_network import as_classifier, plain_nodes
 from milpbn.network.formats.pmml import classifier_to_pmml
 from milpbn.network.formats.python_format import classifier_to_python
 from milpbn.network.formats.scorecard import classifier_to_scorecard
+from milpbn.network.formats.spreadsheet import classifier_to_xlsx
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
@@ -68,6 +69,7 @@ WRITERS: dict[str, Writer] = {
     ".pmml": classifier_to_pmml,
     ".py": classifier_to_python,
     ".html": classifier_to_scorecard,
+    ".xlsx": classifier_to_xlsx,
 }
 #: Endings of files with a node per variable of the network.
 OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".dot", ".gv")
