@@ -27,9 +27,9 @@ def convert(
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
     Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot, .gv, .sql (a
-    query that predicts the rows of the table "data"), .onnx, .pmml, .py (Python without packages) and .html (a points
-    scorecard of two classes) are written. A network of another program becomes a classifier; --target names its
-    class variable.
+    query that predicts the rows of the table "data"), .onnx, .pmml, .xlsx (formulas), .py (Python without
+    packages) and .html (a points scorecard of two classes) are written. A network of another program becomes a
+    classifier; --target names its class variable.
 
     Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is
     read.
@@ -79,7 +79,7 @@ def _convert_network(source: str, output: str, target: str | None, worst_error: 
         )
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
-    if network.decision is not None and ending == ".pmml":
+    if network.decision is not None and ending in (".pmml", ".xlsx"):
         say_notes(["Costs are left out, so that the file has probabilities, and no predicted class."])
     write_network(network, output, worst_error=worst_error)
 

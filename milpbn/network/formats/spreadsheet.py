@@ -54,7 +54,7 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
         probabilities = f"{first}{{r}}:{last}{{r}}"
         results.append(f"INDEX({labels},1,MATCH(MAX({probabilities}),{probabilities},0))")
     filled = f"COUNTA($A{{r}}:${letter(len(columns))}{{r}})=0"
-    for r in range(2, 2 + max(10, min(MOST_ROWS, MOST_FORMULAS // (len(book.steps) + 1)))):
+    for r in range(2, 2 + max(1, min(MOST_ROWS, MOST_FORMULAS // (len(book.steps) + 1)))):
         for k, formula in enumerate(book.steps, start=1):
             book.file["Steps"].cell(r, k, f'=IF({filled.replace("$", "Rows!$", 1)},"",{formula})'.format(r=r))
         for k, formula in enumerate(results, start=len(columns) + 1):

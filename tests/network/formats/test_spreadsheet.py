@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import TARGET, expected, networks, new_rows, rows
+from scored_elsewhere import expected, networks, new_rows
 
 from milpbn.network.formats import spreadsheet
 from milpbn.network.formats.spreadsheet import classifier_to_xlsx
@@ -35,11 +35,10 @@ def scored(classifier, frame: pd.DataFrame, folder):
     return [value(names[-1], r) for r in places], np.array(shares), value(names[-1], len(frame) + 2)
 
 
-@pytest.mark.parametrize("name", ["chain", "average"])
-def test_the_formulas_find_the_classifiers_probabilities(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(spreadsheet, "MOST_ROWS", 10)  # the package is slow
-    classifier = networks("state" if name == "average" else "drop")[name]
-    frame = new_rows().iloc[[1, 4, 7, 10, 12, 14, 17, 20, 30]]
+def test_the_formulas_find_the_classifiers_probabilities(tmp_path, monkeypatch):
+    monkeypatch.setattr(spreadsheet, "MOST_ROWS", 5)  # the package takes a second for a row
+    classifier = networks()["chain"]
+    frame = new_rows().iloc[[1, 7, 12, 17]]
     labels, shares, empty = scored(classifier, frame, tmp_path)
     np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9)
     assert labels == list(classifier.predict(frame))
