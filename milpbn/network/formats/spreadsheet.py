@@ -24,8 +24,8 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
     """Return a spreadsheet with the probability of each class for up to `MOST_ROWS` rows; the first is an example.
 
     An empty cell is missing, and so are words such as NA. Values are matched as in an ONNX file, but texts have no
-    white space around them. Unless the classifier has costs, the last column is the most probable class. Raises `InputError`
-    if openpyxl is missing, a name or label holds a control character, there is no class, or the network is too large.
+    white space around them. Unless the classifier has costs, the last column is the most probable class. Raises
+    `InputError` if openpyxl is missing, a name or label holds a control character, there is no class, or the network is too large.
     """
     openpyxl = import_extra("openpyxl", "formats", "A spreadsheet")
     plans, features = plans_of(classifier), classifier.variables[:-1]
