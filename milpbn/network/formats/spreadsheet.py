@@ -25,7 +25,8 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
 
     An empty cell is missing, and so are words such as NA. Values are matched as in an ONNX file, but texts have no
     white space around them. Unless the classifier has costs, the last column is the most probable class. Raises
-    `InputError` if openpyxl is missing, a name or label holds a control character, there is no class, or the network is too large.
+    `InputError` if openpyxl is missing, a name or label holds a control character, there is no class, or the network is
+    too large.
     """
     openpyxl = import_extra("openpyxl", "formats", "A spreadsheet")
     plans, features = plans_of(classifier), classifier.variables[:-1]
@@ -95,7 +96,8 @@ class _Book:
         rule, n = ValueRule.of(variable), variable.n_states
         missing = n if variable.missing_state else n + 1
         texts = {text: k for k, own in enumerate(rule.texts, start=1) for text in own}
-        codes = {**{text: missing for text in rule.markers if text}, **texts}
+        # A program takes #N/A, typed or read, as an error.
+        codes = {**{text: missing for text in rule.markers if text and text[0] != "#"}, **texts}
         value = f"Rows!{self.letter(self.columns.index(variable.raw_column) + 1)}{{r}}"
         known, places = self.append("Codes", list(codes)), self.append("Codes", list(codes.values()))
         text, number = f'SUMPRODUCT(EXACT({known},{value}&"")*{places})', "0"
@@ -105,7 +107,7 @@ class _Book:
             least, most = (self.append("Codes", own) for own in ends)
             own = self.append("Codes", [k + 1 for k in states])
             number = f"SUMPRODUCT(({value}>={least})*({value}<={most})*{own})"
-        return self.step(f'IF({value}="",{missing},IF(ISNUMBER({value}),{number},{text}))')
+        return self.step(f'IF({value}="",{missing},MAX({text},IF(ISNUMBER({value}),{number},0)))')
 
     def network(self, plan: ScoringPlan) -> list[str]:
         """Add the steps of one network, and return the places of its probabilities on other sheets."""
