@@ -9,21 +9,27 @@ import click
 from milpbn.cli.sections import option, options, verb
 from milpbn.cli.steps import say_notes
 from milpbn.cli.table_options import text_options
-from milpbn.cli.types import DATA, NAME, OUTPUT
+from milpbn.cli.types import DATA, NAME, NUMBER, OUTPUT
 from milpbn.errors import InputError
 
 
 @verb(short_help="Write a classifier or a table in another format.")
 @click.argument("source", type=DATA, metavar="INPUT")
 @click.argument("output", type=OUTPUT)
-@options(option("--target", NAME, "The class variable, if INPUT does not name it."))
+@options(
+    option("--target", NAME, "The class variable, if INPUT does not name it."),
+    option("--worst-error", NUMBER, "The largest error of a scorecard's probabilities (default 0.05)."),
+)
 @text_options
-def convert(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:
+def convert(
+    source: str, output: str, target: str | None, worst_error: float | None, form: dict[str, Any]
+) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
     Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml, .xml, .xdsl (GeNIe) and .net (Hugin) are read and
     written; .dne and .dnet (Netica) are read; .dot, .gv, .sql (a query that predicts the rows of the table "data"),
-    .onnx and .R (a script that predicts with the .bif file) are written. A network of another program becomes a
+    .onnx, .pmml, .xlsx (formulas), .py (Python without packages), .html (a points scorecard of two classes) and .R
+    (a script that predicts with the .bif file) are written. A network of another program becomes a
     classifier; --target names its class variable.
 
     Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is
@@ -34,6 +40,8 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
       milpbn convert classifier.json classifier.bif
       milpbn convert alarm.bif classifier.json --target HYPOVOLEMIA
       milpbn convert classifier.json classifier.sql
+      milpbn convert classifier.json scorer.py
+      milpbn convert classifier.json card.html --worst-error .03
       milpbn convert table.csv table.dat --target species
     """
     from milpbn.data.writing import WRITERS
@@ -41,6 +49,8 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
     from milpbn.util.raw_files import ending_of
 
     if ending_of(output, WRITERS) is not None:
+        if worst_error is not None:
+            raise InputError("The worst error (--worst-error) is that of a scorecard (.html); leave it out.")
         if ending_of(source, READERS) is not None:
             raise InputError(
                 f"The ending of {source!r} is that of a network, and that of {output!r} is one of a table; both files "
@@ -52,11 +62,11 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
             raise InputError(
                 f"The option {next(iter(form))!r} is for tables, not for networks; leave it out."
             )
-        _convert_network(source, output, target)
+        _convert_network(source, output, target, worst_error)
     click.echo(output)
 
 
-def _convert_network(source: str, output: str, target: str | None) -> None:
+def _convert_network(source: str, output: str, target: str | None, worst_error: float | None) -> None:
     from milpbn.network.explanation.columns import shared_columns
     from milpbn.network.formats.registry import OF_NODES, check_network_ending, read_network, write_network
 
@@ -70,9 +80,9 @@ def _convert_network(source: str, output: str, target: str | None) -> None:
         )
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
-    if network.decision is not None and ending in (*OF_NODES, ".r"):
-        say_notes(["Costs and thresholds are left out: files of networks hold probabilities only."])
-    write_network(network, output)
+    if network.decision is not None and ending not in (".json", ".sql", ".onnx", ".py", ".html"):
+        say_notes(["Costs and thresholds are left out: the file gives probabilities only."])
+    write_network(network, output, worst_error=worst_error)
 
 
 def _convert_table(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:

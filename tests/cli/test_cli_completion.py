@@ -33,7 +33,7 @@ KINDS = {
     "--threads --workers --dask --seed --max-features "
     "--n-best --within --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample "
     "--row --seconds --shown --integer-bits --bits --folds --repeats --set --test-share --only --budget --epochs "
-    "--cost --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal --psi "
+    "--cost --worst-error --sensitivity --alarm-rate --abstain predict--conformal evaluate--conformal --psi "
     "monitor--loss --alpha --rows --rule",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "

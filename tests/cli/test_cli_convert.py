@@ -118,3 +118,16 @@ def test_a_column_with_two_variables_is_two_nodes_and_one_column_of_rows(tmp_pat
         data = [tmp_path / "rows.csv"] if kind == "explain" else []
         succeed("plot", kind, tmp_path / "c.json", *data, *options, "--output", tmp_path / f"{kind}.svg")
         assert "(fine)" not in (tmp_path / f"{kind}.svg").read_text()
+
+
+def test_a_scorecard_has_a_worst_error_and_nothing_else_has_one(shop, tmp_path):
+    succeed("convert classifier.json", tmp_path / "card.html", "--worst-error", "0.08")
+    assert "points</h1>" in (tmp_path / "card.html").read_text(encoding="utf-8")
+    for source, output in (("classifier.json", "n.sql"), ("toy.csv", "toy.arff")):
+        done = refused("convert", shop / source, tmp_path / output, "--worst-error", "0.08")
+        says(done.stderr, "--worst-error) is that of a scorecard")
+    says(
+        refused("convert classifier.json", tmp_path / "n.html", "--worst-error", "2").stderr,
+        "between 0 and 0.5",
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["card.html"]

@@ -12,20 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
-from milpbn.data.labels import MISSING_MARKERS
-from milpbn.data.variables import states_of
-from milpbn.errors import InputError
+from milpbn.data.dataset import Variable
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
+from milpbn.network.formats.scoring_plan import (
+    FLOOR,
+    IMPOSSIBLE,
+    ScoringPlan,
+    ValueRule,
+    columns_of_numbers,
+    is_number,
+    plans_of,
+)
 from milpbn.util.extras import import_extra
 from milpbn.version import __version__
 
 #: Versions of the operators, and of the file: those of onnxruntime 1.17 (2024) and later.
 OPSET, OPSET_ML, IR_VERSION = 20, 3, 9
-#: Stands for the logarithm of 0, and what a sum with such a term is raised to.
-IMPOSSIBLE, FLOOR = -1e100, -1e99
 #: The regular expression of what `str.strip` takes off a text.
 _BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
 
@@ -44,9 +47,10 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     onnx = import_extra("onnx", "formats", "An ONNX file")
     plans = plans_of(classifier)
     graph = _OnnxGraph(onnx)
-    features = [v for plan in plans for v in plan.variables[:-1]]
+    types = {True: onnx.TensorProto.DOUBLE, False: onnx.TensorProto.STRING}
     inputs = [
-        _input(onnx, name, [features[i] for i in places]) for name, places in by_column(features).items()
+        onnx.helper.make_tensor_value_info(name, types[numbers], ["rows", 1])
+        for name, numbers in columns_of_numbers(plans, "an ONNX model").items()
     ]
     # One zero per row gives results of constant tables the right shape, too.
     first = graph.node("Shape", [inputs[0].name])
@@ -124,17 +128,6 @@ class _OnnxGraph:
         return total
 
 
-def _input(onnx: Any, name: str, variables: Sequence[Variable]) -> Any:
-    kinds = {_is_number(variable) for variable in variables}
-    if len(kinds) > 1:
-        raise InputError(
-            f"The networks of the average read {name!r} as numbers and as text; an ONNX model has one type "
-            "of input per column."
-        )
-    kind = onnx.TensorProto.DOUBLE if kinds == {True} else onnx.TensorProto.STRING
-    return onnx.helper.make_tensor_value_info(name, kind, ["rows", 1])
-
-
 def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class.
 
@@ -153,105 +146,70 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
     return graph.node("Cast", [graph.node("Concat", parts, axis=1)], to=graph.int64)
 
 
-def _is_number(variable: Variable) -> bool:
-    return variable.cuts is not None or variable.numeric
-
-
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
-    summed = {step.feature for step in plan.steps}
-    evidence = {i: _evidence(graph, plan.variables[i], codes[i]) for i in summed}
-    # A name, or the array of a table that is still to be added in the shape of its step.
-    known: list[tuple[tuple[int, ...], str | NDArray[np.float64]]] = [
-        (factor.features, np.maximum(factor.table, IMPOSSIBLE)) for factor in plan.factors
-    ]
-    for step in plan.steps:
-        scope = tuple(sorted((*step.left, step.feature)))
-        terms = [_aligned(graph, *known[f], scope) for f in step.factors]
-        terms.append(
-            _aligned_message(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
-        )
-        axis = 1 + scope.index(step.feature)
-        result = graph.node(
-            "ReduceLogSumExp", [graph.sum(terms), graph.constant(np.array([axis]))], keepdims=0
-        )
-        known.append((step.left, result))
-    of_columns = []
-    for column in plan.columns:
+    steps, constants = plan.merged()
+    results: list[str] = []
+    for step in steps:
         # Codes of missing values and of values without a state count from a table's end.
-        flat = graph.node("Squeeze", [codes[column.feature], graph.constant(np.array([1]))])
-        table = graph.constant(np.maximum(column.table, IMPOSSIBLE))
-        of_columns.append(graph.node("Gather", [table, flat], axis=0))
-    joint = graph.sum([zeros, *of_columns, *(_aligned(graph, *known[f], ()) for f in plan.last)])
+        flat = graph.node("Squeeze", [codes[step.feature], graph.constant(np.array([1]))])
+        table = graph.constant(step.table)
+        if not step.results:
+            results.append(graph.node("Gather", [table, flat], axis=0))
+            continue
+        # By a code, 0 for the states that it allows.
+        allowed = np.insert(np.eye(len(step.table), dtype=bool), -1, True, axis=0)
+        allowed[-2, -1] = False
+        evidence = graph.node("Gather", [graph.constant(np.where(allowed, 0.0, IMPOSSIBLE)), flat], axis=0)
+        scope = (step.feature, *step.left)
+        own = _aligned(graph, evidence, (step.feature,), scope, class_axis=False)
+        others = [_aligned(graph, results[k], steps[k].left, scope) for k in step.results]
+        axis = graph.constant(np.array([1]))
+        results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
+    ends = [result for step, result in zip(steps, results, strict=True) if not step.left]
+    joint = graph.sum([zeros, graph.constant(constants[None]), *ends])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
 
 def _aligned(
-    graph: _OnnxGraph, features: tuple[int, ...], value: str | NDArray[np.float64], scope: tuple[int, ...]
-) -> str:
-    """Return a factor with the axes (row, one per feature of a scope, class)."""
-    if isinstance(value, str):
-        return _aligned_message(graph, value, features, scope, class_axis=True)
-    # The axes of a table are in the order of its family, those of a scope ascend.
-    order = np.argsort(features, kind="stable").tolist()
-    table = np.transpose(value, [*order, len(features)])
-    sizes = dict(zip(sorted(features), table.shape, strict=False))
-    return graph.constant(table.reshape([1, *(sizes.get(i, 1) for i in scope), table.shape[-1]]))
-
-
-def _aligned_message(
-    graph: _OnnxGraph, name: str, features: tuple[int, ...], scope: tuple[int, ...], *, class_axis: bool
+    graph: _OnnxGraph,
+    name: str,
+    features: tuple[int, ...],
+    scope: tuple[int, ...],
+    *,
+    class_axis: bool = True,
 ) -> str:
     """Return a tensor with an axis per row and feature, and possibly the class, with all axes of a scope."""
+    if (first := features.index(scope[0])) > 0:
+        axes = [0, 1 + first, *(1 + k for k in range(len(features)) if k != first), 1 + len(features)]
+        name = graph.node("Transpose", [name], perm=axes)
     absent = [1 + k for k, i in enumerate(scope) if i not in features]
     absent += [] if class_axis else [1 + len(scope)]
     return graph.node("Unsqueeze", [name, graph.constant(np.array(absent))]) if absent else name
 
 
-def _evidence(graph: _OnnxGraph, variable: Variable, code: str) -> str:
-    """Return logarithms that are 0 for the states that a value allows, shape (M, states + 1).
-
-    The last position is that of a value without a state.
-    """
-    positions = np.append(np.arange(variable.n_states), UNKNOWN)[None]
-    allowed = graph.node("Equal", [code, graph.constant(positions)])
-    if not variable.missing_state:
-        missing = graph.node("Equal", [code, graph.constant(np.array(MISSING))])
-        any_state = graph.node("And", [missing, graph.constant(positions != UNKNOWN)])
-        allowed = graph.node("Or", [allowed, any_state])
-    return graph.node("Where", [allowed, graph.constant(np.array(0.0)), graph.constant(np.array(IMPOSSIBLE))])
-
-
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
     """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
-    missing = variable.n_states - 1 if variable.missing_state else MISSING
-    known, name = states_of(variable), variable.raw_column
-    if not _is_number(variable):
+    rule, name = ValueRule.of(variable), variable.raw_column
+    if not is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
-        spellings = list(enumerate(known.spellings(), start=1))
+        spellings = list(enumerate(rule.texts, start=1))
         bits = 2 ** np.arange(len(spellings).bit_length())
         matched = [
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
         code = _position(graph, graph.node("Concat", matched, axis=1), bits)
-        absent = _equals(graph, name, sorted(MISSING_MARKERS - {*known.states}))
-    elif variable.cuts is not None:
-        # The number of cuts below the value.
-        cuts = graph.constant(np.array([variable.cuts]).reshape(1, -1))
-        above = graph.node("Cast", [graph.node("Greater", [name, cuts])], to=graph.int64)
-        code = graph.node("ReduceSum", [above, graph.constant(np.array([1]))], keepdims=1)
-        absent = graph.node("IsNaN", [name])
+        absent = _equals(graph, name, rule.markers)
     else:
-        nothing = (np.nan, np.nan)
-        low, high = (np.array([ends]) for ends in zip(*(r or nothing for r in known.ranges), strict=True))
-        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low)])
-        at_most = graph.node("LessOrEqual", [name, graph.constant(high)])
-        code = _position(graph, graph.node("And", [at_least, at_most]), np.arange(1, len(known.states) + 1))
+        low, high, codes = map(np.array, zip(*rule.ranges, strict=True))
+        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low[None])])
+        at_most = graph.node("LessOrEqual", [name, graph.constant(high[None])])
+        code = _position(graph, graph.node("And", [at_least, at_most]), codes + 1)
         absent = graph.node("IsNaN", [name])
-    return graph.node("Where", [absent, graph.constant(np.array(missing)), code])
+    return graph.node("Where", [absent, graph.constant(np.array(rule.missing)), code])
 
 
 def _position(graph: _OnnxGraph, matched: str, places: NDArray[np.int64]) -> str:

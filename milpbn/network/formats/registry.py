@@ -22,7 +22,11 @@ from milpbn.network.formats.classifier_files import (
 from milpbn.network.formats.hugin_netica import read_dne, read_net, to_net
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.plain_network import as_classifier, plain_nodes, reader_of
+from milpbn.network.formats.pmml import classifier_to_pmml
+from milpbn.network.formats.python_format import classifier_to_python
 from milpbn.network.formats.r_script import classifier_to_r
+from milpbn.network.formats.scorecard import classifier_to_scorecard
+from milpbn.network.formats.spreadsheet import classifier_to_xlsx
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.structure_files import classifier_to_dot
 from milpbn.network.formats.xdsl import read_xdsl, to_xdsl
@@ -66,6 +70,10 @@ WRITERS: dict[str, Writer] = {
     ".sql": classifier_to_sql,
     ".onnx": classifier_to_onnx,
     ".r": classifier_to_r,
+    ".pmml": classifier_to_pmml,
+    ".py": classifier_to_python,
+    ".html": classifier_to_scorecard,
+    ".xlsx": classifier_to_xlsx,
 }
 #: Endings of files with a node per variable of the network.
 OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".xdsl", ".net", ".dot", ".gv")
@@ -100,15 +108,25 @@ def read_network(path: str | os.PathLike[str], target: str | None = None) -> Any
         raise unusable("network file", path, error) from None
 
 
-def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:
+def write_network(
+    classifier: AnyClassifier, path: str | os.PathLike[str], *, worst_error: float | None = None
+) -> None:
     """Write a classifier atomically to a file of any format in `WRITERS`; the ending of its name determines the format.
 
     Raises
     ------
     InputError
-        If the ending is unknown, the format cannot hold this kind of classifier, or the file cannot be written.
+        If the ending is unknown, the format cannot hold this kind of classifier, the file cannot be written, or
+        `worst_error`, that of a scorecard, is given for another format.
     """
-    content = WRITERS[check_network_ending(path)](classifier)
+    ending = check_network_ending(path)
+    if worst_error is not None and ending != ".html":
+        raise InputError("The worst error (--worst-error) is that of a scorecard (.html); leave it out.")
+    content = (
+        WRITERS[ending](classifier)
+        if worst_error is None
+        else classifier_to_scorecard(classifier, worst_error)
+    )
     with atomic_path(path) as temporary:
         temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
 

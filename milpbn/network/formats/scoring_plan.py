@@ -12,12 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Variable, by_column
-from milpbn.data.variables import coarser_codes
+from milpbn.data.dataset import MISSING, Variable, by_column
+from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.variables import coarser_codes, states_of
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
@@ -25,6 +27,37 @@ from milpbn.network.cpt import Cpt, padded_table
 
 #: Most entries of a factor, of a table or between two steps, for one row and class.
 MOST_ENTRIES = 10**6
+#: Stands for the logarithm of 0, which many formats have not, and what a sum with such a term is raised to.
+IMPOSSIBLE, FLOOR = -1e100, -1e99
+
+
+class ValueRule(NamedTuple):
+    """How a value becomes the code of a state, `MISSING` or `UNKNOWN`, by the rule of `milpbn.data.labels`.
+
+    The first that fits decides: ``texts``, the usual texts of each state; ``markers``, the texts of missing values,
+    which have the code ``missing``; ``ranges`` (least number, greatest number, code), in ascending order.
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+    markers: tuple[str, ...]
+    ranges: tuple[tuple[float, float, int], ...]
+    missing: int
+
+    @classmethod
+    def of(cls, variable: Variable) -> ValueRule:
+        """Return the rule of a variable."""
+        known = states_of(variable)
+        if variable.cuts is None:
+            ranges = sorted((*r, code) for code, r in enumerate(known.ranges) if r is not None)
+        else:
+            lows = [-np.inf, *np.nextafter(variable.cuts, np.inf).tolist()]
+            ranges = [
+                (low, high, k)
+                for k, (low, high) in enumerate(zip(lows, [*variable.cuts, np.inf], strict=True))
+            ]
+        missing = variable.n_states - 1 if variable.missing_state else MISSING
+        markers = tuple(sorted(MISSING_MARKERS - {*known.states}))
+        return cls(tuple(known.spellings()), markers, tuple(ranges), missing)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +71,13 @@ class TableFactor:
 
     features: tuple[int, ...]
     table: NDArray[np.float64]
+
+    def aligned(self, scope: Sequence[int]) -> NDArray[np.float64]:
+        """Return the table with the axes of a scope and the class; those it lacks have length 1."""
+        order = sorted(range(len(self.features)), key=lambda k: scope.index(self.features[k]))
+        sizes = dict(zip(self.features, self.table.shape, strict=False))
+        own = np.transpose(self.table, [*order, len(self.features)])
+        return own.reshape([*(sizes.get(i, 1) for i in scope), own.shape[-1]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +105,32 @@ class SumStep:
     left: tuple[int, ...]
 
 
+class MergedStep(NamedTuple):
+    """The function of a column, or a `SumStep` with the product of its tables.
+
+    The table, in nats, has an axis for the feature, one of states + 1 for each feature of `left`, and the class axis.
+    With `results`, positions of earlier steps, the feature's axis has states + 1, too. Without, the table is the step's
+    result by the feature's code: its last two positions are those of a missing value and of one without a state.
+    """
+
+    feature: int
+    left: tuple[int, ...]
+    table: NDArray[np.float64]
+    results: tuple[int, ...] = ()
+
+
+class RowNumber(NamedTuple):
+    """A number of a row: an entry of `logs` by the code of a feature, whose axis is that of a `MergedStep`.
+
+    With `sources`, positions of earlier cells for each state, these are added, and the states are summed that the row
+    allows: the logarithm of the sum of exponentials.
+    """
+
+    feature: int
+    logs: list[float]
+    sources: list[list[int]]
+
+
 @dataclass(frozen=True, eq=False)
 class ScoringPlan:
     """The computation of the log-joint of one network.
@@ -85,6 +151,51 @@ class ScoringPlan:
         summed = {i for factor in self.factors for i in factor.features}
         return tuple(sorted(summed | {column.feature for column in self.columns}))
 
+    def merged(self) -> tuple[list[MergedStep], NDArray[np.float64]]:
+        """Return all steps with one table each, and the sum of the tables without features, shape (C,).
+
+        The log-joint is the sum of these and of the results of the steps that leave nothing. Logarithms of 0 are
+        `IMPOSSIBLE`.
+        """
+        n_tables, n_columns = len(self.factors), len(self.columns)
+
+        def product(used: tuple[int, ...], scope: tuple[int, ...]) -> NDArray[np.float64]:
+            """Return the sum of the logarithms of the tables among some factors, with the axes of a scope."""
+            shape = [*(self.variables[i].n_states + 1 for i in scope), self.variables[-1].n_states]
+            tables = [self.factors[k].aligned(scope) for k in used if k < n_tables]
+            return sum(tables, np.zeros(shape))
+
+        steps = [MergedStep(column.feature, (), column.table) for column in self.columns]
+        for step in self.steps:
+            table = product(step.factors, (step.feature, *step.left))
+            results = tuple(k - n_tables + n_columns for k in step.factors if k >= n_tables)
+            if not results:
+                missing = np.logaddexp.reduce(table[:-1], axis=0, keepdims=True)
+                table = np.concatenate([table[:-1], missing, table[-1:]])
+            steps.append(MergedStep(step.feature, step.left, table, results))
+        finite = [step._replace(table=np.maximum(step.table, IMPOSSIBLE)) for step in steps]
+        return finite, np.maximum(product(self.last, ()), IMPOSSIBLE)
+
+    def cells(self) -> tuple[list[RowNumber], list[float], list[list[int]]]:
+        """Return the numbers of a row, and for each class the constant and the positions whose sum is the log-joint."""
+        steps, constants = self.merged()
+        found: list[RowNumber] = []
+        ends: list[list[int]] = [[] for _ in constants]
+        places: dict[tuple[int, ...], int] = {}  # by step, positions of the states left, and class
+        for k, step in enumerate(steps):
+            for index in np.ndindex(step.table.shape[1:]):
+                states = dict(zip(step.left, index[:-1], strict=True))
+                sources = []
+                for s in range(len(step.table) if step.results else 0):
+                    states[step.feature] = s
+                    keys = [(r, *(states[i] for i in steps[r].left), index[-1]) for r in step.results]
+                    sources.append([places[key] for key in keys])
+                places[k, *index] = len(found)
+                if not step.left:
+                    ends[index[-1]].append(len(found))
+                found.append(RowNumber(step.feature, step.table[(slice(None), *index)].tolist(), sources))
+        return found, constants.tolist(), ends
+
 
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
     """Return the computation of each network of a classifier, one if it is no average.
@@ -95,6 +206,26 @@ def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringP
         return tuple(map(_plan, classifier.members))
     classifier.require_class()
     return (_plan(classifier),)
+
+
+def columns_of_numbers(plans: Sequence[ScoringPlan], what: str) -> dict[str, bool]:
+    """Return the raw columns of all features, and whether they are read as numbers, with cuts or as states.
+
+    Raises `InputError` if the networks of an average differ; `what` is the format, which has one type for a column.
+    """
+    found: dict[str, bool] = {}
+    for variable in (v for plan in plans for v in plan.variables[:-1]):
+        if found.setdefault(variable.raw_column, is_number(variable)) != is_number(variable):
+            raise InputError(
+                f"The networks of the average read {variable.raw_column!r} as numbers and as text; {what} has one type "
+                "of input per column."
+            )
+    return found
+
+
+def is_number(variable: Variable) -> bool:
+    """Return whether the values of a variable are numbers."""
+    return variable.cuts is not None or variable.numeric
 
 
 def _plan(classifier: TableClassifier) -> ScoringPlan:

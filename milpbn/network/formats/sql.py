@@ -9,38 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
-from milpbn.data.dataset import UNKNOWN, Variable, by_column
-from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_of
+from milpbn.network.formats.scoring_plan import FLOOR, MergedStep, ScoringPlan, ValueRule, is_number, plans_of
 
-#: Stands for the logarithm of 0, which SQL has not; and what a sum with such a term is raised to.
-IMPOSSIBLE, FLOOR = "-1E100", "-1E99"
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
 #: White space that is taken off the texts of values.
 _BLANKS = " \t\n\xa0"
-
-
-class _Relation(NamedTuple):
-    """A step of the query: a function of features and possibly the class, for every row (``per_row``) or for all."""
-
-    name: str
-    features: tuple[int, ...]
-    with_class: bool
-    per_row: bool
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns of its arguments."""
-        return [*(f"v{i}" for i in self.features), *(["class"] if self.with_class else [])]
 
 
 def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
@@ -113,37 +95,27 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
-    known = []
-    for k, factor in enumerate(plan.factors):
-        known.append(_Relation(f"{prefix}t{k}", factor.features, factor.table.shape[-1] > 1, False))
-        yield f"{known[-1].name} ({', '.join([*known[-1].columns, 'p'])})", _values(factor)
-    for k, step in enumerate(plan.steps):
-        parts = [known[f] for f in step.factors]
-        name = f"{prefix}m{k}"
-        # Messages over the same features are added first, since the number of tables in a join is limited.
-        alike: dict[tuple[str, ...], list[_Relation]] = {}
-        for part in parts:
-            alike.setdefault(tuple(part.columns) if part.per_row else (part.name,), []).append(part)
-        merged = []
+    steps, constants = plan.merged()
+    for k, step in enumerate(steps):
+        yield f"{prefix}t{k} ({', '.join([f'v{step.feature}', *_columns(step), 'p'])})", _values(step)
+        # Results over the same features are added first, since the number of tables in a join is limited.
+        alike: dict[tuple[int, ...], list[int]] = {}
+        for r in step.results:
+            alike.setdefault(steps[r].left, []).append(r)
+        parts = []
         for number, group in enumerate(alike.values()):
-            one = group[0]
-            if len(group) > 1:
-                one = one._replace(name=f"{name}_{number}")
-                yield one.name, _sum_of([_rows(part, prefix) for part in group], one.columns)
-            merged.append(one)
-        with_class = any(part.with_class for part in parts)
-        known.append(_Relation(name, step.left, with_class, True))
-        yield name, _summed_out(merged, step.feature, known[-1], prefix)
-    # What has no class is the same for all classes.
-    ends = [_rows(known[f], prefix) for f in plan.last if known[f].with_class]
-    for k, column in enumerate(plan.columns):
-        name, code = f"{prefix}c{k}", f"v{column.feature}"
-        yield f"{name} ({code}, class, p)", _values(TableFactor((column.feature,), column.table[:-1]))
-        ends.append(
-            f"SELECT milpbn_row, class, p FROM {prefix}coded JOIN {name} ON {name}.{code} = {prefix}coded.{code}"
-        )
+            columns_ = _columns(steps[group[0]])
+            parts.append((f"{prefix}m{k}_{number}", columns_))
+            queries = [f"SELECT {', '.join(['milpbn_row', *columns_, 'p'])} FROM {prefix}m{r}" for r in group]
+            yield parts[-1][0], _sum_of(queries, columns_)
+        yield f"{prefix}m{k}", _result(step, parts, prefix, k)
+    ends = [f"SELECT milpbn_row, class, p FROM {prefix}m{k}" for k, step in enumerate(steps) if not step.left]
+    ends += [
+        f"SELECT milpbn_row, {c} AS class, {_number(value)} AS p FROM {prefix}coded"
+        for c, value in enumerate(constants.tolist())
+    ]
     yield f"{prefix}joint", _sum_of(ends, ["class"])
-    floor = f"CASE WHEN p < {FLOOR} THEN {FLOOR} ELSE p END"
+    floor = f"CASE WHEN p < {_number(FLOOR)} THEN {_number(FLOOR)} ELSE p END"
     below = f"{floor} - MAX({floor}) OVER (PARTITION BY milpbn_row)"
     differences = f"(\n  SELECT milpbn_row, class, {below} AS p FROM {prefix}joint\n) AS differences"
     yield f"{prefix}odds", f"SELECT milpbn_row, class, {_exp('p')} AS p\nFROM {differences}"
@@ -153,51 +125,41 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
 
 
-def _values(factor: TableFactor) -> str:
-    """Return a table with a row per entry; the code of a value without a state is `UNKNOWN`."""
-    classes = factor.table.shape[-1]
+def _columns(step: MergedStep) -> list[str]:
+    """Return the columns of the arguments of a step's result."""
+    return [*(f"v{i}" for i in step.left), "class"]
+
+
+def _values(step: MergedStep) -> str:
+    """Return a table with a row per entry, with the codes of values that are missing or without a state."""
     rows = []
-    for index in np.ndindex(factor.table.shape):
-        codes = [
-            UNKNOWN if k == size - 1 else k
-            for k, size in zip(index[:-1], factor.table.shape[:-1], strict=True)
-        ]
-        value = float(factor.table[index])
-        number = _number(value) if np.isfinite(value) else IMPOSSIBLE
-        rows.append(f"({', '.join([*map(str, codes), *([str(index[-1])] if classes > 1 else []), number])})")
+    sizes = [len(step.table) - (not step.results), *step.table.shape[1:-1]]
+    for index in np.ndindex(step.table.shape):
+        codes = [k if k < size - 1 else UNKNOWN for k, size in zip(index[:-1], sizes, strict=True)]
+        if not step.results and index[0] == len(step.table) - 2:
+            codes[0] = MISSING
+        rows.append(f"({', '.join([*map(str, codes), str(index[-1]), _number(float(step.table[index]))])})")
     return "VALUES " + ", ".join(rows)
 
 
-def _rows(relation: _Relation, prefix: str) -> str:
-    """Return a query of a relation's rows for every sample."""
-    columns = ", ".join(["milpbn_row", *relation.columns, "p"])
-    source = relation.name if relation.per_row else f"{prefix}coded CROSS JOIN {relation.name}"
-    return f"SELECT {columns} FROM {source}"
-
-
-def _summed_out(parts: Sequence[_Relation], feature: int, result: _Relation, prefix: str) -> str:
-    """Return the query of the sum over a feature of a product, as a logarithm."""
-    coded = f"{prefix}coded"
-    home: dict[str, str] = {}  # where a column is first
-    joins = []
-    for part in parts:
-        conditions = [f"{part.name}.milpbn_row = {coded}.milpbn_row"] if part.per_row else []
-        for column in part.columns:
-            if column in home:
-                conditions.append(f"{part.name}.{column} = {home[column]}")
-            else:
-                home[column] = f"{part.name}.{column}"
-                if column != "class" and not part.per_row:
-                    conditions.append(_agrees(f"{part.name}.{column}", f"{coded}.{column}"))
-        joins.append(f"  JOIN {part.name} ON {' AND '.join(conditions) or '1 = 1'}")
-    product = " + ".join(f"{part.name}.p" for part in parts)
-    keys = [f"{coded}.milpbn_row", *(home[column] for column in result.columns)]
-    names = ["milpbn_row", *result.columns]
+def _result(step: MergedStep, parts: Sequence[tuple[str, list[str]]], prefix: str, k: int) -> str:
+    """Return the query of a step's result for every row; `parts` are names and columns of what it multiplies."""
+    coded, table, code = f"{prefix}coded", f"{prefix}t{k}", f"v{step.feature}"
+    names = ["milpbn_row", *_columns(step)]
+    agree = [_agrees(f"{table}.v{i}", f"{coded}.v{i}") for i in step.left]
+    keys = [f"{coded}.milpbn_row", *(f"{table}.{name}" for name in names[1:])]
+    if not step.results:
+        on = " AND ".join([f"{table}.{code} = COALESCE({coded}.{code}, {MISSING})", *agree])
+        return f"SELECT {', '.join(keys)}, p\nFROM {coded} JOIN {table} ON {on}"
+    joins = [f"  JOIN {table} ON {' AND '.join([_agrees(f'{table}.{code}', f'{coded}.{code}'), *agree])}"]
+    for part, columns in parts:
+        same = [f"{part}.{column} = {table}.{column}" for column in columns]
+        joins.append(f"  JOIN {part} ON {' AND '.join([f'{part}.milpbn_row = {coded}.milpbn_row', *same])}")
+    product = " + ".join(f"{part}.p" for part in (table, *(part for part, _ in parts)))
     inner = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
     largest = f"MAX({product}) OVER (PARTITION BY {', '.join(keys)})"
-    below = _exp("p - largest")
     return (
-        f"SELECT {', '.join(names)}, MAX(largest) + LN(SUM({below})) AS p\nFROM (\n"
+        f"SELECT {', '.join(names)}, MAX(largest) + LN(SUM({_exp('p - largest')})) AS p\nFROM (\n"
         f"  SELECT {inner}, {product} AS p, {largest} AS largest\n  FROM {coded}\n"
         + "\n".join(joins)
         + f"\n) AS products\nGROUP BY {', '.join(names)}"
@@ -225,23 +187,15 @@ def _united(queries: Sequence[str]) -> str:
 
 def _code(variable: Variable, k: int) -> str:
     """Return the expression of the code of the value ``x{k}`` with the text ``t{k}``; see `milpbn.data.labels`."""
-    missing = variable.n_states - 1 if variable.missing_state else "NULL"
-    known = states_of(variable)
-    markers = ", ".join(map(_text, sorted(MISSING_MARKERS - {*known.states})))
-    cases = [f"WHEN x{k} IS NULL OR t{k} IN ({markers}) THEN {missing}"]
-    for code, texts in enumerate(known.spellings()):
+    rule = ValueRule.of(variable)
+    missing = "NULL" if rule.missing == MISSING else rule.missing
+    cases = [f"WHEN x{k} IS NULL OR t{k} IN ({', '.join(map(_text, rule.markers))}) THEN {missing}"]
+    for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
     number = f"CAST(x{k} AS DOUBLE PRECISION)"
-    numbers, other = [], UNKNOWN
-    if variable.cuts is not None:
-        numbers = [(f"{number} <= {_number(cut)}", code) for code, cut in enumerate(variable.cuts)]
-        other = len(variable.cuts)
-    elif variable.numeric and not known.are_truth_values:
-        numbers = [(_within(number, *r), code) for code, r in enumerate(known.ranges) if r is not None]
-    if numbers or other != UNKNOWN:
-        whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in numbers)
-        chosen = f"CASE{whens} ELSE {other} END" if whens else str(other)
-        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN {chosen}")
+    if rule.ranges and is_number(variable) and not states_of(variable).are_truth_values:
+        chosen = " ".join(f"WHEN {_within(number, low, high)} THEN {code}" for low, high, code in rule.ranges)
+        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN CASE {chosen} ELSE {UNKNOWN} END")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
 
 

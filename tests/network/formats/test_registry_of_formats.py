@@ -7,6 +7,8 @@ from scored_elsewhere import networks
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.formats.onnx_format import classifier_to_onnx
+from milpbn.network.formats.pmml import classifier_to_pmml
+from milpbn.network.formats.python_format import classifier_to_python
 from milpbn.network.formats.registry import READERS, WRITERS, read_network, write_network
 from milpbn.network.formats.sql import classifier_to_sql
 
@@ -18,7 +20,15 @@ def test_every_format_that_is_read_comes_back(ending, tmp_path):
     assert_same(read_network(tmp_path / f"n{ending.upper()}"), classifier)
 
 
-@pytest.mark.parametrize(("ending", "written"), [(".sql", classifier_to_sql), (".onnx", classifier_to_onnx)])
+@pytest.mark.parametrize(
+    ("ending", "written"),
+    [
+        (".sql", classifier_to_sql),
+        (".onnx", classifier_to_onnx),
+        (".pmml", classifier_to_pmml),
+        (".py", classifier_to_python),
+    ],
+)
 def test_formats_that_are_only_written(ending, written, tmp_path):
     if ending == ".onnx":
         pytest.importorskip("onnx")

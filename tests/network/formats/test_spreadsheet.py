@@ -1,0 +1,45 @@
+"""Spreadsheets, whose formulas the package formulas evaluates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scored_elsewhere import expected, networks, new_rows
+
+from milpbn.network.formats import spreadsheet
+from milpbn.network.formats.spreadsheet import classifier_to_xlsx
+
+openpyxl = pytest.importorskip("openpyxl")
+formulas = pytest.importorskip("formulas")
+
+
+def scored(classifier, frame: pd.DataFrame, folder):
+    """Return the probabilities and labels that the formulas find for a frame typed into the sheet."""
+    path = folder / "scorer.xlsx"
+    path.write_bytes(classifier_to_xlsx(classifier))
+    book = openpyxl.load_workbook(path)
+    names = [cell.value for cell in book["Rows"][1]]
+    for r, row in enumerate(frame.to_dict("records"), start=2):
+        for name, value in row.items():
+            book["Rows"].cell(r, names.index(name) + 1).value = None if pd.isna(value) else value
+    book.save(path)
+    cells = formulas.ExcelModel().loads(str(path)).finish().calculate()
+
+    def value(name: str, r: int):
+        letter = openpyxl.utils.get_column_letter(names.index(name) + 1)
+        return cells[f"'[scorer.xlsx]ROWS'!{letter}{r}"].value[0, 0]
+
+    places = range(2, len(frame) + 2)
+    shares = [[float(value(f"P({label})", r)) for label in classifier.classes] for r in places]
+    return [value(names[-1], r) for r in places], np.array(shares), value(names[-1], len(frame) + 2)
+
+
+def test_the_formulas_find_the_classifiers_probabilities(tmp_path, monkeypatch):
+    monkeypatch.setattr(spreadsheet, "MOST_ROWS", 5)  # the package takes a second for a row
+    classifier = networks()["chain"]
+    frame = new_rows().iloc[[1, 7, 12, 17]]
+    labels, shares, empty = scored(classifier, frame, tmp_path)
+    np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9)
+    assert labels == list(classifier.predict(frame))
+    assert empty == ""
