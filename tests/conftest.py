@@ -20,6 +20,8 @@ pytest_plugins = ["exact_checks"]
 
 TESTS = Path(__file__).parent
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
+#: So many random instances of a test run always: the first values of its parameter `seed`.
+SEEDS = 8
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -97,9 +99,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("quick")
     if config.getoption("--slow"):
         return
+    later = [item for item in items if is_volume(item)]
+    items[:] = [item for item in items if not is_volume(item)]
+    config.hook.pytest_deselected(items=later)
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
+
+
+def is_volume(item: pytest.Item) -> bool:
+    """Whether a test is one of more than `SEEDS` random instances of the same."""
+    call = getattr(item, "callspec", None)
+    return call is not None and "seed" in call.params and call.indices["seed"] >= SEEDS
 
 
 def pytest_collection_finish() -> None:
