@@ -35,9 +35,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz",
         type=float,
-        default=3.0,
+        default=2.0,
         metavar="SECONDS",
-        help="seconds of hostile input for all readers together (default: 3)",
+        help="seconds of hostile input for all readers together (default: 2)",
     )
     campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
     campaign.addoption(

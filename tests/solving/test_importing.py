@@ -65,7 +65,8 @@ SOLVERS = {"cbc": by_cbc, "highs": by_highs, "scip": by_scip}
 @pytest.mark.parametrize(
     ("suffix", "solver"),
     [
-        *((".lp", solver) for solver in SOLVERS),
+        # CBC, which takes longest, gets one of the two.
+        *(pytest.param(".lp", s, marks=pytest.mark.slow if s == "cbc" else ()) for s in SOLVERS),
         # Models in MPS are minimised, by every solver: one of them in every run, all with --slow.
         *(pytest.param(".mps", s, marks=pytest.mark.slow if s != "cbc" else ()) for s in SOLVERS),
     ],
