@@ -147,7 +147,7 @@ def test_a_selection_takes_what_is_best_on_held_out_rows(ward, by):
     X, y = ward
     model = MaxMarginBNClassifier(
         objective="cll",
-        select="max-parents=1,2 leave-one-out=no,yes",
+        select="max-parents=1,2",
         select_by=by,
         costs=COSTS,
         time_limit=60.0,
