@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -111,6 +112,13 @@ def is_volume(item: pytest.Item) -> bool:
     """Whether a test is one of more than `SEEDS` random instances of the same."""
     call = getattr(item, "callspec", None)
     return call is not None and "seed" in call.params and call.indices["seed"] >= SEEDS
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Slow tests and campaigns take their time; for all others, `faulthandler_timeout` ends one that hangs."""
+    option = item.config.getoption
+    if item.get_closest_marker("slow") or option("--campaign") or option("--fuzz") > 60:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_finish() -> None:
