@@ -19,6 +19,10 @@ from milpbn.data.dataset import Dataset, Variable
 
 pytest_plugins = ["exact_checks"]
 
+# Until all tests are collected; nothing of what a worker imports is garbage.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()
+
 TESTS = Path(__file__).parent
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
 #: So many random instances of a test run always: the first values of its parameter `seed`.
@@ -125,6 +129,7 @@ def pytest_collection_finish() -> None:
     """Let the garbage collector leave out the modules and items that stay to the end, half a million objects."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

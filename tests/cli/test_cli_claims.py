@@ -150,8 +150,10 @@ def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(folder, name,
     table, proof = folder / "toy.csv", ["--certificate", folder / f"{name}.npz"]
     honest = succeed("verify", folder / f"{name}.json", table, *proof)
     target = tmp_path / "r.json"
-    refusals, accepted = 0, []
+    refusals, accepted, met = 0, [], load(folder / "optimal.json") if name != "optimal" else {}
     for path in leaves(document):
+        if met.get(path[0]) and NOT_CLAIMS.fullmatch(name_of(path)):
+            continue
         values = false_values(document, path)
         # All values in one run, one in the others, which check what only they have.
         for value in values if name == "optimal" else values[:1]:

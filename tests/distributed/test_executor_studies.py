@@ -42,10 +42,13 @@ QUIET: dict[str, Any] = {"threads": 1, "verbose": False}
 @pytest.mark.parametrize(
     "grid",
     [
-        Grid((0.6, 0.9), (1, 2)),
-        Grid.parse("score=sm,cll p=.9 max-parents=1,2 parameters=temperature", "log-loss"),
+        pytest.param(Grid((0.6, 0.9), (1, 2)), id="all splits at once"),
+        pytest.param(
+            Grid.parse("score=sm,cll p=.9 max-parents=1,2 parameters=hybrid", "log-loss"),
+            id="halving",
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["all splits at once", "halving"],
 )
 def test_a_selection_is_the_same(client: Client, grid: Grid) -> None:
     question = Question(DATA, Score())

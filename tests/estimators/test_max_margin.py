@@ -202,7 +202,14 @@ CV = {"p": "cv", "max_parents": "cv"}
 GRID = {"select": "score=sm,cll p=.9 discretise=mdl,quantile:3", "select_by": "log-loss"}
 
 
-@pytest.mark.parametrize("choices", [CV, GRID, {"p": "cv", "select": "leave-one-out=yes max-parents=1"}])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        pytest.param(CV, marks=pytest.mark.slow),
+        GRID,
+        {"p": "cv", "select": "leave-one-out=yes max-parents=1"},
+    ],
+)
 def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any]) -> None:
     X, y = small(24, 2)
     X["f3"] = np.linspace(0, 1, 24) ** 2

@@ -76,7 +76,9 @@ def test_intervals_are_those_of_tables_drawn_by_hand(tmp_path):
     np.testing.assert_array_equal(again, [low, high])
 
 
-@pytest.mark.parametrize(("n", "missing"), [(25, 0.0), pytest.param(200, 0.0, marks=pytest.mark.slow), (60, 0.4)])
+@pytest.mark.parametrize(
+    ("n", "missing"), [(25, 0.0), pytest.param(200, 0.0, marks=pytest.mark.slow), (60, 0.4)]
+)
 def test_intervals_hold_the_true_probability_as_often_as_they_say(n, missing):
     """If tables are drawn from the prior of the smoothing, exactly on average."""
     rng, held = np.random.default_rng(n), []
