@@ -36,7 +36,7 @@ class TANOfIntegers(Integers, TANClassifier):
 
 ESTIMATORS = [
     MaxMarginBNClassifier(),
-    DifferentiableTANClassifier(epochs=20),
+    DifferentiableTANClassifier(),
     MDLPDiscretizer(),
     BayesianNetworkStructure(max_parents=1),
     BayesianNetworkStructure(missing="state", objective="bic", max_parents=1),
