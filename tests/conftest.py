@@ -26,7 +26,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 TESTS = Path(__file__).parent
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
 #: So many random instances of a test run always: the first values of its parameter `seed`.
-SEEDS = 8
+SEEDS = 12
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
