@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import signal
@@ -18,8 +19,14 @@ from milpbn.data.dataset import Dataset, Variable
 
 pytest_plugins = ["exact_checks"]
 
+# Until all tests are collected; nothing of what a worker imports is garbage.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    gc.disable()
+
 TESTS = Path(__file__).parent
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
+#: So many random instances of a test run always: the first values of its parameter `seed`.
+SEEDS = 12
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -33,9 +40,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz",
         type=float,
-        default=3.0,
+        default=2.0,
         metavar="SECONDS",
-        help="seconds of hostile input for all readers together (default: 3)",
+        help="seconds of hostile input for all readers together (default: 2)",
     )
     campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
     campaign.addoption(
@@ -97,15 +104,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("quick")
     if config.getoption("--slow"):
         return
+    later = [item for item in items if is_volume(item)]
+    items[:] = [item for item in items if not is_volume(item)]
+    config.hook.pytest_deselected(items=later)
     for item in items:
         if item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.skip(reason="slow: runs with --slow"))
+
+
+def is_volume(item: pytest.Item) -> bool:
+    """Whether a test is one of more than `SEEDS` random instances of the same."""
+    call = getattr(item, "callspec", None)
+    return call is not None and "seed" in call.params and call.indices["seed"] >= SEEDS
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Slow tests and campaigns take their time; for all others, `faulthandler_timeout` ends one that hangs."""
+    option = item.config.getoption
+    if item.get_closest_marker("slow") or option("--campaign") or option("--fuzz") > 60:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def pytest_collection_finish() -> None:
     """Let the garbage collector leave out the modules and items that stay to the end, half a million objects."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -27,6 +27,8 @@ SLOW = (
     "stability",
     "waveform-21",
     "milpbn compile",
+    "--workers",
+    "LocalCluster",
 )
 
 

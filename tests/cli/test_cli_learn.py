@@ -232,7 +232,7 @@ def test_ctrl_c_ends_a_fit_of_another_library(tmp_path):
         try:
             while "fitting" not in process.stderr.readline():
                 assert process.poll() is None
-            time.sleep(1.0)
+            time.sleep(0.3)
             os.killpg(process.pid, signal.SIGINT)
             stdout, stderr = process.communicate(timeout=100)
         finally:

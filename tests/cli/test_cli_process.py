@@ -26,7 +26,7 @@ def test_a_signal_keeps_the_incumbent(tmp_path, number):
     process = start("", *LONG, "--output", output, "--classifier", classifier)
     while "local search" not in process.stderr.readline():
         assert process.poll() is None
-    time.sleep(1.0)
+    time.sleep(0.3)
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
@@ -42,13 +42,13 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path):
     output, proof = tmp_path / "result.json", tmp_path / "proof.npz"
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
     files = ("--output", output, "--certificate", proof)
-    code = "import milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 2.0"
+    code = "import milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 0.5"
     with start(code, "solve", "instance:waveform-21", *options, *files) as process:
         try:
             # The second time the file is written after branching has begun; the first may be the bound of the root.
             while not (output.exists() and load(output).get("nodes")):
                 assert process.stderr.readline(), "the search ended"
-            # The certificate takes its place right after the result; the next ones come in two seconds.
+            # The certificate takes its place right after the result; the next ones come in half a second.
             while not proof.exists() or proof.stat().st_mtime_ns < output.stat().st_mtime_ns:
                 assert process.poll() is None, "the search ended"
                 time.sleep(0.01)

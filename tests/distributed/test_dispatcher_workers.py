@@ -93,7 +93,7 @@ def test_the_search_goes_on_here_if_all_workers_on_this_machine_end_for_good() -
                 nanny.send_signal(signal.SIGKILL)
 
     with pytest.warns(MilpbnWarning, match=r"The workers have ended \(exit code -9.*goes on in this process"):
-        found = solve(hard(300), "sm", workers=1, threads=1, on_change=end_them, verbose=False)
+        found = solve(hard(150), "sm", workers=1, threads=1, on_change=end_them, verbose=False)
     assert found.optimal
 
 

@@ -202,10 +202,17 @@ CV = {"p": "cv", "max_parents": "cv"}
 GRID = {"select": "score=sm,cll p=.9 discretise=mdl,quantile:3", "select_by": "log-loss"}
 
 
-@pytest.mark.parametrize("choices", [CV, GRID, {"p": "cv", "select": "leave-one-out=no,yes max-parents=1"}])
+@pytest.mark.parametrize(
+    "choices",
+    [
+        pytest.param(CV, marks=pytest.mark.slow),
+        GRID,
+        {"p": "cv", "select": "leave-one-out=yes max-parents=1"},
+    ],
+)
 def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any]) -> None:
-    X, y = small(40, 2)
-    X["f3"] = np.linspace(0, 1, 40) ** 2
+    X, y = small(24, 2)
+    X["f3"] = np.linspace(0, 1, 24) ** 2
     model = MaxMarginBNClassifier(**choices, time_limit=600.0).fit(X, y)
     data = milpbn.read_table((X, pd.Series(y, name="class")))
     grid = choices.get("select")

@@ -13,7 +13,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.recipes import RECIPES
 from milpbn.solving.selection import solve_selected
 
-GRID = "score=cll leave-one-out=yes max-parents=1,2 discretise=mdl,quantile:3 parameters=temperature"
+GRID = "score=cll leave-one-out=yes max-parents=1 discretise=mdl,quantile:3 parameters=temperature"
 
 
 def test_the_method_is_a_selection_with_its_grid(catalog) -> None:

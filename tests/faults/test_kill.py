@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="benchmarks are not there")
 def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: Path) -> None:

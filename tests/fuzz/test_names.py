@@ -12,6 +12,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import cycle
 from pathlib import Path
 
 import highspy
@@ -121,8 +122,11 @@ def test_names_survive_every_file_format(
     assert not Path("pwned").exists()
 
 
-@pytest.mark.parametrize("suffix", [".lp", ".mps", ".lp.gz"])
-@pytest.mark.parametrize("group", GROUPS[::3], ids=lambda group: str(group[0]))
+@pytest.mark.parametrize(
+    ("group", "suffix"),
+    list(zip(GROUPS[::2], cycle([".lp", ".mps", ".lp.gz"]), strict=False)),
+    ids=lambda value: value if isinstance(value, str) else str(value[0]),
+)
 def test_names_survive_models_and_solutions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: range, suffix: str
 ) -> None:

@@ -93,7 +93,7 @@ def test_child_limits_bound_the_moves() -> None:
 )
 def test_climbing_ends_at_a_local_optimum(name: str, constraints: Constraints | None) -> None:
     """Assert that no change of one variable's parents gains, with all changes scored from the data."""
-    for seed in range(4, 8):
+    for seed in (4, 5):
         problem = make_problem(name, seed, constraints)
         rng = np.random.default_rng(seed)
         current = LocalSearch(problem, Structure.empty(problem.candidates.names))

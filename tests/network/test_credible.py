@@ -57,9 +57,9 @@ def test_intervals_are_those_of_tables_drawn_by_hand(tmp_path):
     classifier = Classifier.fit(data, truth.structure)
     rows = np.array([[0, 1, -1], [2, MISSING, -1], [UNKNOWN, 1, -1], [MISSING, MISSING, -1]], dtype=np.int32)
     new = replace(data, codes=rows, weights=np.ones(4))
-    low, high = classifier.predict_interval(new, 0.8, draws=2000)
+    low, high = classifier.predict_interval(new, 0.8, draws=900)
     rng, drawn = np.random.default_rng(9), []
-    for _ in range(2000):
+    for _ in range(900):
         cpts = []
         for cpt in classifier.cpts:
             table = np.empty_like(cpt.table)
@@ -70,13 +70,15 @@ def test_intervals_are_those_of_tables_drawn_by_hand(tmp_path):
             cpts.append(Cpt(cpt.variable, cpt.parents, table))
         drawn.append(replace(classifier, cpts=tuple(cpts)).predict_proba(new))
     expected = np.quantile(drawn, [0.1, 0.9], axis=0)
-    np.testing.assert_allclose([low, high], expected, atol=0.025)
+    np.testing.assert_allclose([low, high], expected, atol=0.04)
     save_classifier(classifier, tmp_path / "c.json")
-    again = load_classifier(tmp_path / "c.json").predict_interval(new, 0.8, draws=2000)
+    again = load_classifier(tmp_path / "c.json").predict_interval(new, 0.8, draws=900)
     np.testing.assert_array_equal(again, [low, high])
 
 
-@pytest.mark.parametrize(("n", "missing"), [(25, 0.0), (200, 0.0), (60, 0.4)])
+@pytest.mark.parametrize(
+    ("n", "missing"), [(25, 0.0), pytest.param(200, 0.0, marks=pytest.mark.slow), (60, 0.4)]
+)
 def test_intervals_hold_the_true_probability_as_often_as_they_say(n, missing):
     """If tables are drawn from the prior of the smoothing, exactly on average."""
     rng, held = np.random.default_rng(n), []

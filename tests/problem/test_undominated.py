@@ -72,7 +72,7 @@ def kept(problem: Problem) -> dict[tuple[int, tuple[int, ...]], float]:
 def test_the_sets_are_those_that_are_left_of_all(seed):
     rng = np.random.default_rng(seed)
     fewer = 0
-    for _ in range(25):
+    for _ in range(10):
         data = random_table(rng)
         score, constraints = random_question(rng, data.names)
         try:
@@ -87,7 +87,7 @@ def test_the_sets_are_those_that_are_left_of_all(seed):
         for (i, parents), term in expected.items() - actual.items():  # left out for an exact tie
             inside = [t for (j, s), t in expected.items() if j == i and {*s} < {*parents}]
             assert term <= max(inside) + TIE
-    assert fewer > 5
+    assert fewer > 1
 
 
 @pytest.mark.parametrize("score", ["bdeu", "mdl", "aic"])

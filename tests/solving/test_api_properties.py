@@ -240,7 +240,10 @@ NO_SWITCH = {"merge": False, "warm_start": False, "root_bound": False, "reduce":
 )
 def test_switches_leave_the_optimum_unchanged(backend: str, switch: str) -> None:
     turn = list(SWITCHES).index(switch)
-    for seed, name in scores_for(backend, "sm", "sbm", "hard-margin", "aicc", "cll", turn=turn):
+    met = scores_for(backend, "sm", "sbm", "hard-margin", "aicc", "cll", turn=turn)
+    if switch not in ("none", "all"):  # each of the others meets two scores, and each score two of them
+        met = [one for one in met if backend != "highs" or (one[0] - turn) % 5 in (0, 2)]
+    for seed, name in met:
         data = small_data([23, seed], name, backend)
         score = Score(name=name, max_parents=2)
         best = optimum(data, score)

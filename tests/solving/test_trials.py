@@ -123,7 +123,7 @@ def validation_splits_of(data):
 @pytest.mark.parametrize("by", ["accuracy", "log-loss"])
 def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
     data = random_data(11, n_samples=60)
-    grid = Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2 smoothing=.1,1,5", by)
+    grid = Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2 smoothing=.1,5", by)
     result = maximise_selected(Question(data, Score()), replace(QUIET, output=str(tmp_path / "r.json")), grid)
     chosen = result.selection
     assert chosen.by == by

@@ -29,7 +29,7 @@ class Listener(event.Listener):
 compile_all()
 event.register("numba:compile", Listener())
 quiet = dict(verbose=False, threads=1)
-for score in (Score(p=0.9), Score(name="sbm", p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3)):
+for score in (Score(p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3)):
     solve("instance:corral", score, time_limit=20, **quiet)
 solve("instance:corral", Score(p=0.9), constraints=Constraints(max_children={"A0": 1}), time_limit=20, **quiet)
 solve("instance:corral", Score(name="hard-margin"), backend="highs", time_limit=20, **quiet)

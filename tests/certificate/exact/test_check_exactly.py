@@ -128,9 +128,9 @@ def test_logarithms_enclose_the_true_ones() -> None:
             assert high - low <= 4
 
 
-@pytest.mark.parametrize("seed", range(15))
-def test_candidates_and_scores_are_those_of_the_project_and_of_the_oracle(seed: int) -> None:
-    _, data, score, rules = make_case(seed)
+@pytest.mark.parametrize("number", range(15))
+def test_candidates_and_scores_are_those_of_the_project_and_of_the_oracle(number: int) -> None:
+    _, data, score, rules = make_case(number)
     try:
         candidates = listed(rules, data.names, score)
     except InputError:
@@ -170,11 +170,13 @@ def test_maxima_are_those_of_enumeration(seed: int) -> None:
         assert heaviest(problem.parent_sets, weights, allowed, edges, wanted) == most
 
 
-@pytest.mark.parametrize("seed", range(16))
-def test_honest_certificates_pass_and_what_they_prove_holds(seed: int, tmp_path: Path) -> None:
-    case = make_case(seed)
+@pytest.mark.parametrize("number", range(16))
+def test_honest_certificates_pass_and_what_they_prove_holds(number: int, tmp_path: Path) -> None:
+    case = make_case(number)
     _, data, score, rules = case
-    result = proved(case, tmp_path / "c.npz", subset=6) if seed % 5 == 0 else proved(case, tmp_path / "c.npz")
+    result = (
+        proved(case, tmp_path / "c.npz", subset=6) if number % 5 == 0 else proved(case, tmp_path / "c.npz")
+    )
     if result is None:
         return
     (low, high), bound = check(result.to_dict(), tmp_path / "c.npz", data)

@@ -218,8 +218,16 @@ def members(restriction, choices, candidates):
     return inside
 
 
-@pytest.mark.parametrize("newton", [False, True], ids=["pairwise", "newton"])
-@pytest.mark.parametrize("score", ALL, ids=str)
+#: Scores whose parameters are shrunk have no steps of their own, so they get one kind.
+STEPS = [
+    pytest.param(score, newton, id=f"{score}-{'newton' if newton else 'pairwise'}", marks=marks)
+    for score in ALL
+    for newton in (True, False)
+    for marks in [() if newton or score in MARGINS else pytest.mark.slow]
+]
+
+
+@pytest.mark.parametrize(("score", "newton"), STEPS)
 def test_steps_end_at_the_best_bound_of_every_node(score, newton):
     rules = Constraints(arc_weights={("X1", "X2"): 0.7})
     infeasible = 0

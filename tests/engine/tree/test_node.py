@@ -100,7 +100,7 @@ def test_branching_goes_on_until_one_choice_is_left(case):
     rng = np.random.default_rng(7)
     rule = BranchingRule(oracle)
     kinds = set()
-    for _ in range(60):
+    for _ in range(25):
         node = Restriction(np.ones(candidates.n_sets, dtype=bool), ())
         while True:
             rows = np.array(sorted(members(node, choices, candidates)))

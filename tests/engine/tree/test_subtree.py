@@ -63,9 +63,10 @@ SCORES = [Score(p=0.95), Score(name="cll"), Score(name="sbm", p=0.8), Score(p=0.
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}")
 @pytest.mark.parametrize(
-    "parts", [(1, 1, 1), (4, 3, 2), (3, 8, 20)], ids=["single nodes", "small parts", "large parts"]
+    ("parts", "n_best"),
+    [((1, 1, 1), 1), ((4, 3, 2), 3), ((3, 8, 20), 1)],
+    ids=["single nodes", "small parts, a list", "large parts"],
 )
-@pytest.mark.parametrize("n_best", [1, 3])
 def test_parts_end_at_the_optimum_with_a_certificate(
     score: Score, parts: tuple[int, int, int], n_best: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,7 +247,7 @@ json_values = st.recursive(
 )
 
 
-@settings(max_examples=15)  # drawing such a value takes long
+@settings(max_examples=6)  # drawing such a value takes long
 @given(st.dictionaries(st.text(), json_values))
 def test_json_text_holds_every_value(document):
     assert json_safe(document) == document

@@ -37,7 +37,7 @@ def drawn(make_data, seed: int, classes: int = 2, samples: int = 60):
 @pytest.mark.parametrize("part", range(4))
 def test_fitted_networks_are_monotone_in_all_complete_rows(make_data, part) -> None:
     fitted = 0
-    for seed in range(25 * part, 25 * part + 25):
+    for seed in range(10 * part, 10 * part + 10):
         data, before = drawn(make_data, seed, classes=2 + (seed % 5 == 0))
         constraints = read_monotone({"x0": "+", "x1": "-"}, data.variables)
         budget = Budget(0.0) if seed % 10 == 1 else None
@@ -49,7 +49,7 @@ def test_fitted_networks_are_monotone_in_all_complete_rows(make_data, part) -> N
             assert min(found) >= -1e-12
             assert record.monotone.holds
             fitted += 1
-    assert fitted >= 20
+    assert fitted >= 8
 
 
 @pytest.mark.parametrize("seed", range(3))
