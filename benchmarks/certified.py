@@ -1,7 +1,7 @@
 """Optimal trees, risk scores and our networks on the same columns and folds, and what is proved of each.
 
     python benchmarks/certified.py [heart iris] --data-dir DIR [--methods gosdt plain] [--time-limit 20]
-    python benchmarks/certified.py --only-cached --data-dir DIR
+    python benchmarks/certified.py --page --data-dir DIR
 
 Peers, from PyPI: pystreed 1.4.0 (with scikit-survival), imodels 3.0.4 (with mlxtend and numba), gosdt 1.0.4, fasterrisk
 0.1.10 (with NumPy 2.3 or newer, put `tobytes` for its synonym `tostring` in `fasterrisk/rounding.py`). Those that are
@@ -14,39 +14,36 @@ import contextlib
 import io
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import count
-from pathlib import Path
+from itertools import count, product
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, add_run_options, compute, errors_as_sentences, parse, parser, write_page
+from common import RESULTS, errors_as_sentences, parse, parser, write_page
 from numpy.typing import NDArray
-from raw import by_set, pair, read, table_of, wins
-from raw_methods import RawMethod, RawRows, judged, test_classes
-from raw_study import RawStudy
+from raw import pair, table_of, wins
+from raw_methods import RawRows, judged, test_classes
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.data import Table, stratified_folds
-from milpbn.experiments.base import Method, MethodInput
-from milpbn.experiments.cells import Cell, KeptCells
+from milpbn.data import read_table, stratified_folds
+from milpbn.experiments.base import Figures
 from milpbn.experiments.page import head, read_remarks
-from milpbn.experiments.protocol import Part, PartRows
-from milpbn.experiments.runner import Task, facts, missing
+from milpbn.experiments.protocol import Part
 from milpbn.trials.parts import validation_splits
+from milpbn.trials.store import ARCHIVE, Store
 
 #: Data sets, small ones first.
 DATA = (
     "corral", "iris", "glass2", "hepatitis", "heart", "cleve", "australian", "diabetes", "mofn-3-7-10", "car",
     "segment", "soybean-large", "shuttle-small", "mushroom", "nursery",
 )  # fmt: skip
+FOLDS = 3
 Matrix = NDArray[Any]
-#: What a learner returns: a function of rows, which numbers their leaves or gives their probabilities, and facts.
+#: A function of rows, which numbers their leaves or gives their probabilities, and facts.
 Learnt = tuple[Callable[[Matrix], Matrix], dict[str, Any]]
 
 
@@ -78,20 +75,13 @@ def small_tree(x: Matrix, y: Matrix, penalty: float, seconds: float) -> Learnt:
     from imodels import FastSmallTreeClassifier
 
     model = FastSmallTreeClassifier(regularization=penalty, time_limit=seconds).fit(x, y)
-    gap = 1 - float(model.lowerbound_) / float(model.upperbound_)
-    return model.estimator_.apply, {
-        "leaves": int(model.n_leaves_),
-        "optimal": bool(model.optimal_),
-        "gap": gap,
-    }
+    known = {"leaves": int(model.n_leaves_), "optimal": bool(model.optimal_)}
+    return model.estimator_.apply, {**known, "gap": 1 - float(model.lowerbound_) / float(model.upperbound_)}
 
 
 @lru_cache(maxsize=6)
 def guessed_cuts(x: bytes, y: bytes) -> tuple[list[int], list[float]]:
-    """Return the columns and values of GOSDT's guesses; kept for all penalties.
-
-    Its binariser reads the stumps of the first class only; with more classes it gets each of them against the others.
-    """
+    """Return the columns and values of GOSDT's guesses: of several classes, those of each against the others."""
     from gosdt import ThresholdGuessBinarizer
 
     guess, classes = ThresholdGuessBinarizer(n_estimators=40, max_depth=1), np.frombuffer(y, dtype=np.intp)
@@ -101,10 +91,7 @@ def guessed_cuts(x: bytes, y: bytes) -> tuple[list[int], list[float]]:
 
 
 def gosdt(x: Matrix, y: Matrix, penalty: float, seconds: float) -> Learnt:
-    """Learn with GOSDT on cuts that 40 boosted stumps guess, with a depth of 6, as in its README.
-
-    There are no reference labels: with them its bound would be a guess.
-    """
+    """Learn with GOSDT on guessed cuts, to a depth of 6 as in its README; reference labels would make bounds guesses."""
     from gosdt import GOSDTClassifier
 
     columns, values = guessed_cuts(x.tobytes(), y.tobytes())
@@ -120,11 +107,9 @@ def gosdt(x: Matrix, y: Matrix, penalty: float, seconds: float) -> Learnt:
 
     tree = copied(model.trees_[0].tree)
     low, high = found["lower_bound"], found["upper_bound"]
-    known = {
-        "optimal": str(found["status"]).endswith("CONVERGED"),
-        "gap": 1 - low / high if high > 0 else 0.0,
-    }
-    return lambda x: leaves_of(tree, x[:, columns] <= values), {"leaves": next(number), **known}
+    known = {"leaves": next(number), "optimal": str(found["status"]).endswith("CONVERGED")}
+    known["gap"] = 1 - low / high if high > 0 else 0.0
+    return lambda x: leaves_of(tree, x[:, columns] <= values), known
 
 
 def risk_score(x: Matrix, y: Matrix, points: float, seconds: float) -> Learnt:
@@ -160,141 +145,130 @@ PEERS: dict[str, tuple[str, Callable[..., Learnt], tuple[float, ...]]] = {
 METHODS = ("readable", "plain", *PEERS)
 
 
-class Encoded:
-    """A model as scikit-learn has them, of an encoder and the probabilities of encoded rows."""
+def probabilities(rows: RawRows, name: str, seconds: float) -> tuple[Matrix, dict[str, Any]]:
+    """Return a peer's probabilities of the test rows, and facts.
 
-    def __init__(self, encode: Any, of_rows: Callable[[Matrix], Matrix], classes: int) -> None:
-        self.encode, self.of_rows, self.classes_ = encode, of_rows, np.arange(classes)
-
-    def predict_proba(self, frame: pd.DataFrame) -> Matrix:
-        """Return the probabilities of raw rows."""
-        return self.of_rows(self.encode.transform(frame).astype(float))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Peer(RawMethod):
-    """One of `PEERS`; its settings are compared by accuracy in half of the seconds, the first of equal ones counts.
-
-    Probabilities in a leaf are (n_k + 1) / (n + K) of its training rows.
+    Settings are compared by accuracy in half of the seconds; the first of equal ones counts. Probabilities in a leaf
+    are (n_k + 1) / (n + K) of its training rows.
     """
+    began, y, (package, learner, settings) = time.monotonic(), rows.classes, PEERS[name]
+    encode = rows.encoder(("passthrough", rows.numbers))
+    x, test = encode.fit_transform(rows.train).astype(float), encode.transform(rows.test).astype(float)
+    splits = validation_splits(y, 0) if len(settings) > 1 else []
+    share = seconds / 2 / max(1, len(splits) * len(settings))
 
-    name: str = ""
-    seconds: float
-    settings: tuple[float, ...]
+    def learn(own: Matrix, others: Matrix, setting: float, seconds: float) -> tuple[Matrix, dict[str, Any]]:
+        found, known = learner(x[own], y[own], setting, seconds)
+        if "leaves" not in known:
+            return found(others), known
+        places = found(x[own])
+        counts = np.ones((places.max() + 1, len(rows.labels)))
+        np.add.at(counts, (places, y[own]), 1)
+        size = 2 * known["leaves"] - 1  # leaves and tests
+        return (counts / counts.sum(axis=1, keepdims=True))[found(others)], {"size": size, **known}
 
-    def fit(self, rows: RawRows, seed: int) -> tuple[Any, dict[str, Any]]:
-        """Choose the setting, and fit all rows in the time that is left."""
-        began, y, classes = time.monotonic(), rows.classes, len(rows.labels)
-        encode = rows.encoder(("passthrough", rows.numbers))
-        x = encode.fit_transform(rows.train).astype(float)
-        splits = validation_splits(y, seed) if len(self.settings) > 1 else []
-        share = self.seconds / 2 / max(1, len(splits) * len(self.settings))
+    def right(setting: float) -> float:
+        return sum(np.mean(learn(a, x[b], setting, share)[0].argmax(axis=1) == y[b]) for a, b in splits)
 
-        def learn(own: Matrix, setting: float, seconds: float) -> Learnt:
-            found, known = PEERS[self.name][1](x[own], y[own], setting, seconds)
-            if "leaves" not in known:
-                return found, known
-            places = found(x[own])
-            counts = np.ones((places.max() + 1, classes))
-            np.add.at(counts, (places, y[own]), 1)
-            known["size"] = 2 * known["leaves"] - 1  # leaves and tests
-            return lambda x: (counts / counts.sum(axis=1, keepdims=True))[found(x)], known
-
-        right = [
-            sum(np.mean(learn(a, one, share)[0](x[b]).argmax(axis=1) == y[b]) for a, b in splits)
-            for one in self.settings
-        ]
-        chosen = self.settings[int(np.argmax(right))]
-        left = max(share, self.seconds - time.monotonic() + began)
-        model, known = learn(np.arange(len(y)), chosen, left)
-        return Encoded(encode, model, classes), {
-            "setting": chosen,
-            "version": version(PEERS[self.name][0]),
-            **known,
-        }
+    chosen = max(settings, key=right)
+    found, known = learn(np.arange(len(y)), test, chosen, max(share, seconds - time.monotonic() + began))
+    return found, {"setting": chosen, "version": version(package), **known}
 
 
-def solved(part: Part, recipe: str, seconds: float, seed: int) -> Result:
+def solved(part: Part, recipe: str, seconds: float) -> Result:
     """Return what a recipe, or a ``plain`` `solve` with the default soft margin, finds from the training rows."""
-    limits: Any = {"time_limit": seconds, "threads": 1, "random_state": seed, "verbose": False}
+    limits: Any = {"time_limit": seconds, "threads": 1, "random_state": 0, "verbose": False}
     if recipe == "plain":
         return milpbn.solve(part.training, **limits)
     return milpbn.solve_selected(part.training, recipe=recipe, **limits)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Network(Method):
-    """A network of this package, whose name is that of a recipe, or ``plain``."""
+def of_test_rows(classifier: Any, part: Part) -> tuple[list[str], Matrix]:
+    """Return the labels and the probabilities of the test rows."""
+    test = part.table.frame.iloc[part.test_rows][[*part.table.features]]
+    return [str(label) for label in classifier.classes], classifier.predict_proba(test)
 
-    name: str = ""
-    seconds: float
 
-    def run(self, given: MethodInput) -> dict[str, Any]:
-        """Search, and judge the test rows."""
-        part = given.part
-        assert isinstance(part, Part)
-        result = solved(part, self.name, self.seconds, given.seed)
-        classifier = result.classifier
-        assert classifier is not None
-        probabilities = classifier.predict_proba(
-            part.table.frame.iloc[part.test_rows][[*part.table.features]]
-        )
-        actual = test_classes(part, [str(label) for label in classifier.classes])
-        known = {"size": classifier.n_parameters, "arcs": len(result.structure.arcs)}
+def cell(name: str, part: Part, seconds: float) -> dict[str, Any]:
+    """Return the figures of a method on a fold."""
+    began, work = time.monotonic(), time.process_time()
+    if name in PEERS:
+        rows = RawRows.of(part)
+        labels, (found, known) = rows.labels, probabilities(rows, name, seconds)
+    else:
+        result = solved(part, name, seconds)
+        labels, found = of_test_rows(result.classifier, part)
+        known = {"size": result.classifier.n_parameters, "arcs": len(result.structure.arcs)}
         known |= {"optimal": result.reason == "optimal", "gap": result.gap.relative_to_bound}
-        return judged(probabilities, probabilities.argmax(axis=1), actual) | {"choice": known}
+    taken = {"seconds": time.process_time() - work, "wall": time.monotonic() - began, "limit": seconds}
+    judgement = judged(found, found.argmax(axis=1), test_classes(part, labels))
+    return {"data": part.table.name, "method": name, "part": part.name, **known, **judgement, **taken}
 
 
-@dataclass(frozen=True, kw_only=True)
-class CertifiedStudy(RawStudy):
-    """The methods on stratified folds; the first fold of all data sets comes first."""
-
-    title: str = "certified"
-
-    def tasks(self) -> list[Task]:
-        """Return the tasks by fold, data set and method."""
-        found = []
-        for part in (f"fold-{k}" for k in range(1, self.repeats + 1)):
-            for data in self.data:
-                about = facts(data, self.data_dir)
-                for name in self.methods:
-                    if about.classes > 2 and "risk" in name:
-                        continue
-                    one: Method = Network(name=name, seconds=self.seconds)
-                    if name in PEERS:
-                        one = Peer(name=name, seconds=self.seconds, settings=PEERS[name][2])
-                    cell = Cell(data, about.sha256, part, name, one.options, self.seed, one.budget)
-                    found.append(Task(data, part, ((cell, one),)))
-        return found
-
-    def divided(self, table: Table) -> dict[str, PartRows]:
-        """Return the folds by name."""
-        classes = np.unique(table.frame[table.target].astype(str), return_inverse=True)[1]
-        folds = stratified_folds(classes, self.repeats, 1)
-        return {f"fold-{k}": Part(f"fold-{k}", table, *rows) for k, rows in enumerate(folds, 1)}
-
-
-def page(study: CertifiedStudy, store: KeptCells, folder: Path) -> list[str]:
-    """Return the sections of the page."""
-    return [read_remarks(folder)]
+def page(cells: pd.DataFrame) -> list[str]:
+    """Return the tables of the page: proofs, means, differences, and every data set."""
+    names = [name for name in METHODS if name in cells.index.unique("method")]
+    proofs = cells.groupby(level="method", sort=False)
+    gaps = cells["gap"].where(~cells["optimal"]).groupby(level="method").median()
+    table = pd.DataFrame(
+        {"cells": proofs.size(), "optimal": proofs["optimal"].sum(), "open gap, %": 100 * gaps}
+    )
+    sections = [table_of("## What is proved", table.loc[names], ".4g")]
+    formats = {"accuracy": ".2f", "log-loss": ".3f", "AUC": ".3f", "size": ".0f", "seconds": ".1f"}
+    means = cells[list(formats)].groupby(level=["data", "method"], sort=False).mean()
+    for own in (names, [name for name in names if "risk" not in name]):
+        of = means[means.index.isin(own, level="method")]
+        whole = of[of.groupby(level="data")["size"].transform("size") == len(own)]
+        title = f"## Means over {', '.join(whole.index.unique('data'))}"
+        sections.append(table_of(title, whole.groupby(level="method").mean().reindex(own), formats))
+    for ours in names[:2]:
+        lines = [f"## {ours} minus the others", ""]
+        lines += head("method", "data sets", "accuracy", "won", "lost", "log-loss", "won", "lost")
+        for other in (name for name in names if name != ours):
+            one, two = pair(cells, ours, other)
+            row = [other, f"{one.index.unique('data').size}"]
+            for figure, form in (("accuracy", ".2f"), ("log-loss", ".3f")):
+                values = (one[figure] - two[figure]).groupby(level="data").mean()
+                row.append(f"{values.mean():+{form}} ± {values.sem():{form}}")
+                row += map(str, wins(one, two, figure))
+            lines.append(f"| {' | '.join(row)} |")
+        sections.append("\n".join(lines))
+    for figure, form in formats.items():
+        sections.append(table_of(f"## {figure} by data set", means[figure].unstack(sort=False)[names], form))
+    return sections
 
 
 def main() -> None:
     """Compute what is missing, and write the page."""
-    made = parser(__doc__, data=DATA, output=RESULTS / "certified", time_limit=20.0, threads=1)
+    made = parser(__doc__, data=DATA, output=RESULTS / "certified", time_limit=20.0)
     made.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="NAME")
-    add_run_options(made)
+    made.add_argument("--page", action="store_true", help="compute nothing")
     options = parse(made, DATA, catalog=True)
     absent = [name for name, (package, *_) in PEERS.items() if find_spec(package) is None]
     if absent:
         print(f"left out, their packages are not installed: {', '.join(absent)}", flush=True)
-    where = {"data_dir": options.data_dir, "seconds": options.time_limit}
+    store = Store(options.output / ARCHIVE)
     with errors_as_sentences():
-        chosen = tuple(name for name in METHODS if name in options.methods and name not in absent)
-        store = KeptCells(options.output)
-        compute(CertifiedStudy(data=tuple(options.data), methods=chosen, **where), store, options)
-        whole = CertifiedStudy(data=DATA, methods=METHODS, **where)
-        write_page(options.output, page(whole, store, options.output))
+        for k, data in () if options.page else product(range(FOLDS), options.data):
+            table = read_table(data, data_dir=options.data_dir)
+            labels, y = np.unique(table.frame[table.target].astype(str), return_inverse=True)
+            part = Part(f"fold-{k + 1}", table, *stratified_folds(y, FOLDS, 1)[k])
+            several = len(labels) > 2
+            for name in (n for n in options.methods if n not in absent and not (several and "risk" in n)):
+                key = f"{name} {data} {part.name} {options.time_limit:g}"
+                if key not in store:
+                    store.add({key: cell(name, part, options.time_limit)})
+                    print(key, {n: store[key].get(n) for n in ("size", "optimal", "gap", "wall")}, flush=True)
+        cells = pd.DataFrame([{**one, **one["figures"]} for one in store.values()]).sort_values(
+            "limit", kind="stable"
+        )
+        cells = cells.drop_duplicates(["data", "method", "part"], keep="last").set_index(
+            ["data", "method", "part"]
+        )
+        cells = cells.rename(columns={"log_loss": "log-loss", "auc": "AUC"})
+        cells["accuracy"] *= 100
+        cells["correct"] = [Figures.from_dict(values).correct for values in cells["figures"]]
+        write_page(options.output, [read_remarks(options.output), *page(cells)])
 
 
 if __name__ == "__main__":
