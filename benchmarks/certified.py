@@ -39,14 +39,13 @@ from milpbn.experiments.protocol import Part
 from milpbn.trials.parts import validation_splits
 from milpbn.trials.store import ARCHIVE, Store
 
-#: Data sets, small ones first.
 DATA = (
     "corral", "iris", "glass2", "hepatitis", "heart", "cleve", "australian", "diabetes", "mofn-3-7-10", "car",
     "segment", "soybean-large", "shuttle-small", "mushroom", "nursery",
 )  # fmt: skip
 FOLDS = 3
 Matrix = NDArray[Any]
-#: A function of rows, which numbers their leaves or gives their probabilities, and facts.
+#: A function that numbers leaves of rows, or gives their probabilities; and facts.
 Learnt = tuple[Callable[[Matrix], Matrix], dict[str, Any]]
 
 
@@ -151,10 +150,9 @@ PEERS |= {f"streed-{d} untuned": ("pystreed", partial(streed, tune=False), (d,))
 
 
 def probabilities(rows: RawRows, name: str, seconds: float) -> tuple[Matrix, dict[str, Any]]:
-    """Return a peer's probabilities of the test rows, and facts.
+    """Return a peer's probabilities of the test rows, in a leaf (n_k + 1) / (n + K), and facts.
 
-    Settings are compared by accuracy in half of the seconds; the first of equal ones counts. Probabilities in a leaf
-    are (n_k + 1) / (n + K) of its training rows.
+    Settings are compared by accuracy on inner folds in half of the seconds.
     """
     began, y, (package, learner, settings) = time.monotonic(), rows.classes, PEERS[name]
     encode = rows.encoder(("passthrough", rows.numbers))
