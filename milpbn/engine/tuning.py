@@ -19,6 +19,7 @@ from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
 _FEW = '"Few samples, classes and parent sets at a time, in one matrix."'
+_WIDER = '"Samples within 1.7 gamma."'
 _LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
 _CLIMBS = '"Climbs take a tenth of the time."'
@@ -83,11 +84,11 @@ class NodeTuning:
         192, "steps", "At one node; twice this number if the steps left out too much."
     )
     width: float = parameter(
-        0.5,
+        0.7,
         "share of gamma",
         "Pairs of a sample and a class are left out of the steps if their log-margin exceeds gamma, or the smallest "
         "of the sample, by more than this.",
-        _FEW,
+        _WIDER,
     )
     least_width: float = parameter(
         1.0,
