@@ -216,8 +216,9 @@ class PrimalHeuristic:
 
     def _worth(self) -> float:
         """Return how many climbs are worth their time, as a share of those where the root's bound is close."""
-        gap = self.root.bound - self.value
-        return min(1.0, TUNING.primal.close_bound * abs(self.value) / gap) if gap > 0.0 else 1.0
+        tuned, gap = TUNING.primal, self.root.bound - self.value
+        close = tuned.close_bound * abs(self.value)
+        return max(tuned.passes, close / gap) if close < gap < np.inf else 1.0
 
     def mark(self) -> PrimalState:
         """Return the state of this moment."""
