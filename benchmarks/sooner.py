@@ -39,6 +39,7 @@ CASES = {
     "segment .99, .2 %": Case("segment", 0.99, 0.002),
     "segment .99, .15 %": Case("segment", 0.99, 0.0015),
     "segment .99, .12 %": Case("segment", 0.99, 0.0012),
+    "segment .9, .24 %": Case("segment", 0.9, 0.0024),
     "segment .99, class parents, .2 %": Case("segment", 0.99, 0.002, True),
     "waveform-21 .99": Case("waveform-21", 0.99, 0.0),
     "waveform-21 .9, 1.4 %": Case("waveform-21", 0.9, 0.014),
@@ -46,8 +47,13 @@ CASES = {
     "heart .9, .6 %": Case("heart", 0.9, 0.006),
     "hepatitis .7": Case("hepatitis", 0.7, 0.0),
     "soybean-large .9, .4 %": Case("soybean-large", 0.9, 0.004),
+    "soybean-large .9, .22 %": Case("soybean-large", 0.9, 0.0022),
+    "soybean-large .99, .2 %": Case("soybean-large", 0.99, 0.002),
+    "satimage .9, 3.7 %": Case("satimage", 0.9, 0.037),
     "satimage .99, 1.2 %": Case("satimage", 0.99, 0.012),
+    "letter .9, 9.7 %": Case("letter", 0.9, 0.097),
     "letter .99, 6 %": Case("letter", 0.99, 0.06),
+    "adult .9, .55 %": Case("adult", 0.9, 0.0055),
     "adult .99": Case("adult", 0.99, 0.0),
 }
 

@@ -19,9 +19,11 @@ from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
 _FEW = '"Few samples, classes and parent sets at a time, in one matrix."'
+_WIDER = '"Samples within 1.7 gamma."'
 _LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
 _CLIMBS = '"Climbs take a tenth of the time."'
+_WORTH = '"Climbs are rarer where the bound is far."'
 _PROBES = '"Decisions without observations are probed."'
 _LISTS = '"The list of the K best grows beside the bound."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
@@ -82,11 +84,11 @@ class NodeTuning:
         192, "steps", "At one node; twice this number if the steps left out too much."
     )
     width: float = parameter(
-        0.5,
+        0.7,
         "share of gamma",
         "Pairs of a sample and a class are left out of the steps if their log-margin exceeds gamma, or the smallest "
         "of the sample, by more than this.",
-        _FEW,
+        _WIDER,
     )
     least_width: float = parameter(
         1.0,
@@ -230,6 +232,12 @@ class PrimalTuning:
         "passes over a variable's parent sets per step in the tree",
         "Climbs after the longest pause that find nothing better take at most this many.",
         _CLIMBS,
+    )
+    close_bound: float = parameter(
+        0.02,
+        "share of the incumbent's score",
+        "Where the root's bound is further away by some factor, `first_climbs` and `later_passes` are smaller by it.",
+        _WORTH,
     )
     stray: float = parameter(
         0.1,

@@ -197,9 +197,10 @@ class PrimalHeuristic:
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
         value = search.climb(rng, self._events.budget.over)
         with self._lock:
-            if steps and self._state.climbs > tuned.first_climbs:
+            worth = self._worth()
+            if steps and self._state.climbs > worth * tuned.first_climbs:
                 # On large data a climb takes as long as some branchings.
-                wait = search.passes * branchings / (tuned.later_passes * steps)
+                wait = search.passes * branchings / (worth * tuned.later_passes * steps)
                 self._set(next_climb=max(self._state.next_climb, branchings + wait))
             if value >= self._state.base_value - self._stray * rng.exponential():
                 self._set(base=search.structure, base_value=value)
@@ -212,6 +213,12 @@ class PrimalHeuristic:
                 now = self._state
                 pause = min(tuned.longest_pause, now.pause * tuned.pause_growth)
                 self._set(pause=pause, passes=now.passes + (search.passes if rare else 0))
+
+    def _worth(self) -> float:
+        """Return how many climbs are worth their time, as a share of those where the root's bound is close."""
+        tuned, gap = TUNING.primal, self.root.bound - self.value
+        close = tuned.close_bound * abs(self.value)
+        return max(tuned.passes, close / gap) if close < gap < np.inf else 1.0
 
     def mark(self) -> PrimalState:
         """Return the state of this moment."""
