@@ -236,7 +236,8 @@ class PrimalTuning:
     close_bound: float = parameter(
         0.02,
         "share of the incumbent's score",
-        "Where the root's bound is further away by some factor, `first_climbs` and `later_passes` are smaller by it.",
+        "Where the root's bound is further away by some factor, `first_climbs` and `later_passes` are smaller by it, "
+        "but not by more than 2.",
         _WORTH,
     )
     stray: float = parameter(

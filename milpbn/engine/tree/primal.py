@@ -215,10 +215,10 @@ class PrimalHeuristic:
                 self._set(pause=pause, passes=now.passes + (search.passes if rare else 0))
 
     def _worth(self) -> float:
-        """Return how many climbs are worth their time, as a share of those where the root's bound is close."""
+        """Return how many climbs are worth their time, as a share of those where the root's bound is close: 1/2 to 1."""
         tuned, gap = TUNING.primal, self.root.bound - self.value
         close = tuned.close_bound * abs(self.value)
-        return max(tuned.passes, close / gap) if close < gap < np.inf else 1.0
+        return max(0.5, close / gap) if close < gap < np.inf else 1.0
 
     def mark(self) -> PrimalState:
         """Return the state of this moment."""
