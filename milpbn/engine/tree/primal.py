@@ -215,7 +215,7 @@ class PrimalHeuristic:
                 self._set(pause=pause, passes=now.passes + (search.passes if rare else 0))
 
     def _worth(self) -> float:
-        """Return how many climbs are worth their time, as a share of those where the root's bound is close: 1/2 to 1."""
+        """Return how many climbs are worth their time, as a share (at least half) of those near a close bound."""
         tuned, gap = TUNING.primal, self.root.bound - self.value
         close = tuned.close_bound * abs(self.value)
         return max(0.5, close / gap) if close < gap < np.inf else 1.0
