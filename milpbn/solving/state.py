@@ -85,8 +85,6 @@ class Session:
         self.target, self.pool = target, Pool(1) if pool is None else pool
         #: A structure, and the standard error of its score.
         self._spread: tuple[Structure, float | None] | None = None
-        #: What the last answer of `closed` depends on, and the answer.
-        self._asked: tuple[tuple[float, float, float], tuple[Any, ...], bool] | None = None
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
         self.changed = threading.Event()
@@ -305,14 +303,8 @@ class Session:
         numbers = self._open()
         if numbers is None:
             return False
-        # Climbs ask after every pass: the answer is kept until something changes.
-        now, kept = (self.structure, self.products, self.bound_source), self._asked
-        if kept is None or numbers != kept[0] or any(a is not b for a, b in zip(now, kept[1], strict=True)):
-            z, b, error = numbers
-            closed = self._reached(z, b) is not None
-            closed = closed or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
-            self._asked = kept = numbers, now, closed
-        return kept[2]
+        z, b, error = numbers
+        return self._reached(z, b) is not None or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
 
     def _open(self) -> tuple[float, float, float] | None:
         """Return the score and the bound between which the gap is, and the error of the score; None without them."""

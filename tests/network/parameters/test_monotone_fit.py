@@ -34,7 +34,9 @@ def drawn(make_data, seed: int, classes: int = 2, samples: int = 60):
     return data, Classifier.fit(data, random_structure(rng, data.names), 0.5)
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize(
+    "part", [*range(4), *(pytest.param(part, marks=pytest.mark.slow) for part in range(4, 20))]
+)
 def test_fitted_networks_are_monotone_in_all_complete_rows(make_data, part) -> None:
     fitted = 0
     for seed in range(10 * part, 10 * part + 10):
