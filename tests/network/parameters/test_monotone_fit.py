@@ -43,7 +43,8 @@ def test_fitted_networks_are_monotone_in_all_complete_rows(make_data, part) -> N
         data, before = drawn(make_data, seed, classes=2 + (seed % 5 == 0))
         constraints = read_monotone({"x0": "+", "x1": "-"}, data.variables)
         budget = Budget(0.0) if seed % 10 == 1 else None
-        after, record = refit_classifier(before, data, METHODS[part % len(METHODS)], monotone=constraints, budget=budget)
+        method = METHODS[part % len(METHODS)]
+        after, record = refit_classifier(before, data, method, monotone=constraints, budget=budget)
         assert ParameterFit.read(Fields(record.to_dict(), "it")) == record
         found = [smallest_by_enumeration(after, constraint) for constraint in constraints]
         assert [check.smallest for check in record.monotone.features] == pytest.approx(found, abs=1e-12)
