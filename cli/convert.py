@@ -68,21 +68,21 @@ def convert(
 
 def _convert_network(source: str, output: str, target: str | None, worst_error: float | None) -> None:
     from milpbn.network.explanation.columns import shared_columns
-    from milpbn.network.formats.registry import OF_NODES, check_network_ending, read_network, write_network
+    from milpbn.network.formats import registry
 
-    ending = check_network_ending(output)
-    network = read_network(source, target)
+    ending = registry.check_network_ending(output)
+    network = registry.read_network(source, target)
     two = [network.variables[places[0]].raw_column for places in shared_columns(network.variables)]
-    if two and ending in OF_NODES:
+    if two and ending in registry.OF_NODES:
         few = ", ".join(two[:5]) + ", ..." * (len(two) > 5)
         say_notes(
             [f"Columns with several nodes in the file, which are their coarse and fine intervals: {few}."]
         )
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
-    if network.decision is not None and ending not in (".json", ".sql", ".onnx", ".py", ".html"):
+    if network.decision is not None and ending not in registry.WITH_DECISIONS:
         say_notes(["Costs and thresholds are left out: the file gives probabilities only."])
-    write_network(network, output, worst_error=worst_error)
+    registry.write_network(network, output, worst_error=worst_error)
 
 
 def _convert_table(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:

@@ -81,9 +81,9 @@ def draw_network(
 
 
 def node_boxes(names: Sequence[str], parents: Sequence[Sequence[int]], has_class: bool = True) -> list[Box]:
-    """Return the places of all variables for programs that draw the arcs from the class, too, which get it on top.
+    """Return the boxes of all variables, for programs that draw every arc, those from the class included.
 
-    The others, and a class with parents, are where `draw_network` has boxes with arcs between them.
+    A class without parents is on top. All other variables are placed as `draw_network` places those with arcs.
     """
     graph = Graph(names, parents, has_class)
     sizes = {i: _node(graph, i, None).size for i in range(len(names))}

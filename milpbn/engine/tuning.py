@@ -236,8 +236,8 @@ class PrimalTuning:
     close_bound: float = parameter(
         0.02,
         "share of the incumbent's score",
-        "Where the root's bound is further away by some factor, `first_climbs` and `later_passes` are smaller by it, "
-        "but not by more than 2.",
+        "Where the gap to the root's bound is k times this, `first_climbs` and `later_passes` are divided by k, but by "
+        "2 at most.",
         _WORTH,
     )
     stray: float = parameter(

@@ -197,10 +197,10 @@ class PrimalHeuristic:
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
         value = search.climb(rng, self._events.budget.over)
         with self._lock:
-            worth = self._worth()
-            if steps and self._state.climbs > worth * tuned.first_climbs:
+            share = self._climb_share()
+            if steps and self._state.climbs > share * tuned.first_climbs:
                 # On large data a climb takes as long as some branchings.
-                wait = search.passes * branchings / (worth * tuned.later_passes * steps)
+                wait = search.passes * branchings / (share * tuned.later_passes * steps)
                 self._set(next_climb=max(self._state.next_climb, branchings + wait))
             if value >= self._state.base_value - self._stray * rng.exponential():
                 self._set(base=search.structure, base_value=value)
@@ -214,8 +214,8 @@ class PrimalHeuristic:
                 pause = min(tuned.longest_pause, now.pause * tuned.pause_growth)
                 self._set(pause=pause, passes=now.passes + (search.passes if rare else 0))
 
-    def _worth(self) -> float:
-        """Return how many climbs are worth their time, as a share (at least half) of those near a close bound."""
+    def _climb_share(self) -> float:
+        """Return the share of climbs that is left where the root's bound is far from the incumbent, 1/2 to 1."""
         tuned, gap = TUNING.primal, self.root.bound - self.value
         close = tuned.close_bound * abs(self.value)
         return max(0.5, close / gap) if close < gap < np.inf else 1.0

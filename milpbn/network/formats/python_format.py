@@ -38,11 +38,12 @@ def classifier_to_python(classifier: AnyClassifier) -> str:
     tables = f"""TARGET = {target.name!r}
 CLASSES = {tuple(classes)!r}
 MARKERS = {tuple(sorted(MISSING_MARKERS))!r}
-# By true class, the cost of each answer less the least one; the difference up to which two are equal; who is silent.
+# None, or three things: the costs by true class (rows) and answer, less the least cost of the row; the difference up
+# to which two expected costs count as equal; and the answer of abstaining, or None.
 DECISION = {decision!r}
-# values: by position, column, codes of texts, ranges (least, greatest, code), kind, code of a missing value
-# numbers: the position of a value; logarithms by its code, or by its states; for each of these, numbers to add
-# classes: a logarithm, and the numbers to add
+# values: for each feature, its column, the codes of texts, ranges (least, greatest, code), kind, code if missing
+# numbers: a feature and logarithms by its code; or by its states, and for each state the positions of numbers to add
+# classes: for each class a constant, and the positions of the numbers to add to it, which gives its log-joint
 NETWORKS = [
 {networks},
 ]

@@ -77,6 +77,8 @@ WRITERS: dict[str, Writer] = {
 }
 #: Endings of files with a node per variable of the network.
 OF_NODES = (".bif", ".xmlbif", ".bifxml", ".xml", ".xdsl", ".net", ".dot", ".gv")
+#: Endings of files that hold costs and thresholds, too; all others hold probabilities only.
+WITH_DECISIONS = (".json", ".sql", ".onnx", ".py", ".html")
 #: Endings of files that programs of Windows write, in its encodings where they are not UTF-8.
 _OF_WINDOWS = (".xdsl", ".net", ".dne", ".dnet")
 

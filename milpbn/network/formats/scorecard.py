@@ -134,7 +134,7 @@ def _extremes(
 ) -> NDArray[np.float64]:
     """Return the least and the greatest sum of tables for each total of points, shape (2, totals), or inf and -inf."""
     sizes = {i: n for scope, table in tables.items() for i, n in zip(scope, table.shape, strict=True)}
-    # The last two axes are the total, and the least value and the least negative value of the sum.
+    # Each function has two more axes: the total of points; and the least log-odds with it, and the negated greatest.
     functions = []
     for scope, table in tables.items():
         own = np.full((*table.shape, points[scope].max() + 1, 2), inf)

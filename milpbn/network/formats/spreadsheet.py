@@ -1,8 +1,8 @@
 """A spreadsheet (.xlsx) that predicts the rows typed into it, by formulas that Excel and LibreOffice know.
 
 The sheet Rows has values and probabilities; Steps, for each row, the codes of its values and the numbers of
-`ScoringPlan.cells`; Codes, texts and ranges with their codes; Tables, the classes and logarithms by code. The code of a
-value that training never saw is 0, that of a state its place from 1, and that of a missing value the next one.
+`ScoringPlan.cells`; Codes, texts and ranges with their codes; Tables, the classes and logarithms by code. States have
+the codes 1, 2, ..., in their order. A missing value has the code after the last state, one that training never saw 0.
 """
 
 from __future__ import annotations
