@@ -16,7 +16,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 from distributed import Client, Future, KilledWorker, Worker, WorkerPlugin, as_completed, get_worker
 
@@ -34,6 +34,12 @@ CALLS = 2
 COUNT_SECONDS, ALONE_SECONDS = 1.0, 5.0
 #: How often a call is sent whose workers died; Dask tries it on four workers each time.
 SENT = 2
+
+
+class Returned(NamedTuple):
+    """What a call returned, told apart from Dask's own ways to say that it failed."""
+
+    value: Any
 
 
 class CallPlugin(WorkerPlugin):
@@ -69,9 +75,9 @@ class CallPlugin(WorkerPlugin):
                 self.running -= 1
 
 
-def call_kept(name: str, item: Any) -> Any:
+def call_kept(name: str, item: Any) -> Returned:
     """Call the function with an item, on a worker."""
-    return cast(CallPlugin, get_worker().plugins[name]).call(item)
+    return Returned(cast(CallPlugin, get_worker().plugins[name]).call(item))
 
 
 async def stop_calls(name: str, dask_worker: Worker) -> None:
@@ -191,8 +197,9 @@ class DaskWorkers(Inline):
                 time.sleep(POLL_SECONDS)
             for future, result in batch:
                 item, died = calls.pop(future)
-                if future.status == "finished":
-                    yield item, result
+                # Not by the future's status: if the worker that kept a result dies once we have it, that is "lost".
+                if isinstance(result, Returned):
+                    yield item, result.value
                     continue
                 failure = result[1] if isinstance(result, tuple) else result
                 if not isinstance(failure, KilledWorker) or died + 1 == SENT:

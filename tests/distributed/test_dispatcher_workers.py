@@ -90,7 +90,7 @@ def test_the_search_goes_on_here_if_all_workers_on_this_machine_end_for_good() -
     def end_them(result: milpbn.Result) -> None:
         for nanny in set(psutil.Process().children()) - before:
             if "dask_worker" in " ".join(nanny.cmdline()) and result.nodes:
-                nanny.send_signal(signal.SIGKILL)
+                os.killpg(nanny.pid, signal.SIGKILL)  # with the worker, which could end the search otherwise
 
     with pytest.warns(MilpbnWarning, match=r"The workers have ended \(exit code -9.*goes on in this process"):
         found = solve(hard(150), "sm", workers=1, threads=1, on_change=end_them, verbose=False)

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, as_completed
 
 from milpbn.distributed.clusters import local_workers
 from milpbn.distributed.executor import DaskWorkers, workers_of
@@ -38,6 +38,24 @@ def test_items_may_follow_from_results(client: Client) -> None:
         if item < 4:
             items.append(item + 1)
     assert found == [1, 2, 3, 4]
+
+
+def test_a_result_counts_if_its_worker_dies_once_it_is_here(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its future is "lost" then, until another worker has computed it once more."""
+
+    def next_batch(self: as_completed, block: bool = True) -> list[Any]:
+        batch: list[Any] = both(self, block)
+        for future, _ in batch:
+            future._state.lose()
+            assert future.status == "lost"
+        return batch
+
+    both = as_completed.next_batch
+    monkeypatch.setattr(as_completed, "next_batch", next_batch)
+    items = [-3, 2, -1]
+    assert sorted(DaskWorkers(client).run(abs, items, lambda: False)) == [(-3, 3), (-1, 1), (2, 2)]
 
 
 def test_an_error_of_a_call_is_raised_here(client: Client) -> None:
