@@ -28,7 +28,7 @@ import pandas as pd
 from common import RESULTS, errors_as_sentences, parse, parser, write_page
 from numpy.typing import NDArray
 from raw import pair, table_of, wins
-from raw_methods import RawRows, judged, test_classes
+from raw_methods import judged, rows_of, test_classes
 
 import milpbn
 from milpbn.claims.result import Result
@@ -149,14 +149,16 @@ METHODS = ("readable", "plain", *PEERS)
 PEERS |= {f"streed-{d} untuned": ("pystreed", partial(streed, tune=False), (d,)) for d in (3, 4)}
 
 
-def probabilities(rows: RawRows, name: str, seconds: float) -> tuple[Matrix, dict[str, Any]]:
+def probabilities(part: Part, name: str, seconds: float) -> tuple[Matrix, dict[str, Any]]:
     """Return a peer's probabilities of the test rows, in a leaf (n_k + 1) / (n + K), and facts.
 
     Settings are compared by accuracy on inner folds in half of the seconds.
     """
-    began, y, (package, learner, settings) = time.monotonic(), rows.classes, PEERS[name]
+    began, (package, learner, settings) = time.monotonic(), PEERS[name]
+    rows, test_rows = rows_of(part)
+    y, n_classes = rows.classes, part.train.n_classes
     encode = rows.encoder(("passthrough", rows.numbers))
-    x, test = encode.fit_transform(rows.train).astype(float), encode.transform(rows.test).astype(float)
+    x, test = encode.fit_transform(rows.frame).astype(float), encode.transform(test_rows).astype(float)
     splits = validation_splits(y, 0) if len(settings) > 1 else []
     share = seconds / 2 / max(1, len(splits) * len(settings))
 
@@ -165,7 +167,7 @@ def probabilities(rows: RawRows, name: str, seconds: float) -> tuple[Matrix, dic
         if "leaves" not in known:
             return found(others), known
         places = found(x[own])
-        counts = np.ones((places.max() + 1, len(rows.labels)))
+        counts = np.ones((places.max() + 1, n_classes))
         np.add.at(counts, (places, y[own]), 1)
         size = 2 * known["leaves"] - 1  # leaves and tests
         return (counts / counts.sum(axis=1, keepdims=True))[found(others)], {"size": size, **known}
@@ -196,8 +198,7 @@ def cell(name: str, part: Part, seconds: float) -> dict[str, Any]:
     """Return the figures of a method on a fold."""
     began, work = time.monotonic(), time.process_time()
     if name in PEERS:
-        rows = RawRows.of(part)
-        labels, (found, known) = rows.labels, probabilities(rows, name, seconds)
+        labels, (found, known) = list(part.train.variables[-1].states), probabilities(part, name, seconds)
     else:
         result = solved(part, name, seconds)
         labels, found = of_test_rows(result.classifier, part)

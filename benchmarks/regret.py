@@ -23,13 +23,14 @@ from certified import Matrix, of_test_rows, solved
 from common import RESULTS, errors_as_sentences, parse, parser, write_page
 from matplotlib.figure import Figure
 from raw import table_of
-from raw_methods import Boosting, Ebm, Logistic, RawMethod, RawRows
+from raw_methods import rows_of
 
 from milpbn.data import read_table
 from milpbn.experiments.page import read_remarks
 from milpbn.experiments.protocol import Part
 from milpbn.learners.base import Control
 from milpbn.learners.generative.forests import NaiveBayes, Tan
+from milpbn.learners.raw_peers import Ebm, RawBoosting, RawLogistic, RawPeer
 from milpbn.network.formats.bif import from_bif
 from milpbn.trials.store import ARCHIVE, Store
 
@@ -40,7 +41,7 @@ NETWORKS = {
     "pathfinder": "Fault",
 }  # fmt: skip
 SIZES, TEST = (200, 500, 2000, 5000, 20_000, 50_000), 10_000
-RAW: dict[str, RawMethod] = {"logistic": Logistic(), "boosting": Boosting(), "ebm": Ebm()}
+RAW: dict[str, RawPeer] = {"logistic": RawLogistic(), "boosting": RawBoosting(), "ebm": Ebm()}
 METHODS = ("nb", "tan", "plain", "readable", "accurate", *RAW)
 
 
@@ -56,9 +57,10 @@ def world(name: str, folder: Path) -> tuple[pd.DataFrame, Matrix, list[str]]:
 def predicted(name: str, part: Part, seconds: float) -> tuple[list[str], Matrix]:
     """Return labels and the probabilities of the test rows."""
     if name in RAW:
-        rows = RawRows.of(part)
-        model = RAW[name].fit(rows, 0)[0]
-        return [rows.labels[k] for k in model.classes_], model.predict_proba(rows.test)
+        rows, test = rows_of(part)
+        model = RAW[name].fitted(rows)[0]
+        labels = part.train.variables[-1].states
+        return [labels[k] for k in model.classes_], model.predict_proba(test)
     if name in ("nb", "tan"):
         learner = NaiveBayes() if name == "nb" else Tan()
         return of_test_rows(learner.fit(part.train, Control(random_state=0, n_jobs=1)).predictor, part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -12,18 +13,18 @@ from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
-from milpbn.cli.sections import Values, option, option_group, options, verb
+from milpbn.cli.sections import Values, flag, option, option_group, options, verb
 from milpbn.cli.steps import control, show_notes, show_stages, started, write_json
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import CLASS, COUNT, DATA, NUMBER, OUTPUT, TEXT, Parsed, parse_names
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.learners.registry import LEARNERS, RAW_LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
 
 
 def _contestants(context: click.Context) -> list[str]:
     """Return the names that can be compared: margin scores, whose modules take a second to import, and learners."""
-    return ["sm", "sbm", "hard-margin", "cll", *LEARNERS]
+    return ["sm", "sbm", "hard-margin", "cll", *{**LEARNERS, **RAW_LEARNERS}]
 
 
 _CONTESTANT = Parsed("name", str, completion.among(_contestants))
@@ -39,6 +40,11 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
         "What to compare: scores, solved exactly, and learners (milpbn learn); by default "
         "sm,sbm,differentiable-tan,tan,naive-bayes and logistic,boosting,random-forest,svm of scikit-learn. Gaps are "
         "stated for the first score.",
+    ),
+    flag(
+        "--raw",
+        "Compare the recipes with what users would take instead, on raw columns and tuned on the training rows: "
+        "accurate,readable and ebm (if interpret-core is installed),boosting,random-forest,logistic,splines,svm.",
     ),
     option("--also", _CONTESTANTS, "More to compare, beside those of --learners, such as cll,tan-omi-mm."),
     option(
@@ -116,10 +122,14 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     a bound, with its gamma, smoothing, max_parents and class parents. Options of the score hold for all exact
     searches; --p and --gamma for those of sm and sbm only.
 
+    With --raw nobody gets cuts or states: rows with missing values stay, numbers are numbers, and every classifier
+    chooses its settings on the training rows. `gap` is then that of a recipe's own search.
+
     \b
     Example:
       milpbn compare table.csv --target class --time-limit 60
       milpbn compare table.csv --learners sm,logistic,boosting --folds 5 --repeats 2
+      milpbn compare table.csv --raw --folds 5 --time-limit 120
       milpbn compare table.csv --also cll,tan-mm
       milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
       milpbn compare table.csv --learners sm,tan --set tan.smoothing=0.1
@@ -132,14 +142,15 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
         raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
     from milpbn.learners.comparison import compare as compare_learners
     from milpbn.learners.comparison import training_and_test_rows
-    from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores
+    from milpbn.learners.contestants import check_against, check_names, exact_scores, names_by_default
     from milpbn.learners.repeated import compare_over_folds
     from milpbn.problem.scores.registry import margin_scores
     from milpbn.util import interrupts
 
-    names = tuple(dict.fromkeys((*(run.learners or DEFAULT), *(run.also or ()))))
-    own = _settings(run.settings)
-    check_names(names, own)
+    raw = bool(run.raw)
+    names = tuple(dict.fromkeys((*(run.learners or names_by_default(raw=raw)), *(run.also or ()))))
+    own = _settings(run.settings, raw=raw)
+    check_names(names, own, raw=raw)
     check_against(names, run.against)
     if score.given and not set(names) & set(margin_scores()):
         raise InputError(
@@ -150,12 +161,14 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     began = started()
     settings = control(run, began, run.time_limit)
     show_stages(began, quiet=run.quiet)
+    if raw:  # no row is lost, as the others do not lose it
+        table = replace(table, settings={"missing": "state", **table.settings})
     source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
     how: dict[str, Any] = {"against": run.against, "output": run.output, "checkpoint": run.checkpoint}
     how |= {"score": score.given, "options": own, "control": settings, "resume": bool(run.resume)}
-    how |= {"dask": run.dask, "positive": run.positive}
+    how |= {"dask": run.dask, "positive": run.positive, "raw": raw}
     if run.folds is None:
-        train, test = training_and_test_rows(source, run.test_share, run.random_state)
+        train, test = training_and_test_rows(source, run.test_share, run.random_state, raw=raw)
         show_notes(train, quiet=run.quiet)
         found = compare_learners(train, test, names, **how)
     else:
@@ -169,7 +182,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 
 
-def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+def _settings(words: tuple[str, ...], *, raw: bool) -> dict[str, dict[str, Any]]:
     """Return the options of each learner from LEARNER.OPTION=VALUE, and check the files that they name."""
     pairs: dict[str, list[tuple[str, str]]] = {}
     for word in words:
@@ -180,7 +193,8 @@ def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
                 f"--set: {word!r} is not of the form LEARNER.OPTION=VALUE, such as tan.smoothing=0.1."
             )
         pairs.setdefault(learner, []).append((name, value))
-    read = {learner: read_options(get_learner(learner), settings) for learner, settings in pairs.items()}
+    kinds = {learner: get_learner(learner, raw=raw) for learner in pairs}
+    read = {learner: read_options(kinds[learner], settings) for learner, settings in pairs.items()}
     check_outputs(
         [
             (role, f"--set {learner}.{option[2:]}", path)

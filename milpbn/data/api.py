@@ -195,7 +195,8 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     kinds = decide_kinds(columns, class_name, raw, options)
     policy = options.missing or (entry.missing if entry else "drop")
     keep, dropped = _rows_to_keep(columns, class_name, weights, policy, where)
-    doubts = doubts_on_kinds(columns, names, kinds, options.declared if entry is None else names)
+    declared = options.declared if entry is None else names
+    doubts = doubts_on_kinds(columns, names, kinds, declared)
     if entry is None:
         doubts += remark_on_index(columns, chosen.undeclared)
         doubts += remark_on_missing_codes(chosen.candidates, names)
@@ -209,6 +210,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         name=options.name or raw.name,
         frame=frame.loc[keep, list(columns)],
         kinds=kinds,
+        declared=frozenset(declared),
         weights=weights[keep],
         missing=policy,
         train_rows=entry.train_rows if entry else None,

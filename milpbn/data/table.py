@@ -51,6 +51,8 @@ class Table:
         counted from 0, without those of dropped rows.
     kinds : mapping from column name to 'nominal' or 'continuous'
         Kinds of all columns; the target is nominal.
+    declared : frozenset of str
+        Names of the features whose kinds the user or a catalog has declared; others are detected.
     weights : float64 array, shape (M,)
         Positive sample weights, those of classes included.
     missing : {'drop', 'state', 'error'}
@@ -106,6 +108,7 @@ class Table:
     units: bool = False
     form: Mapping[str, Any] = field(default_factory=dict)
     has_class: bool = True
+    declared: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"

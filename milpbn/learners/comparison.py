@@ -12,7 +12,10 @@ from functools import partial
 from itertools import accumulate
 from operator import add
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypeAlias, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset, dropped_notes, require_class
@@ -22,12 +25,11 @@ from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor, solver_limits
 from milpbn.learners.cells import LearnerCell, Learnt, SplitRows, in_order
-from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
+from milpbn.learners.contestants import Contest, ContestOptions
 from milpbn.learners.figures import Comparison
 from milpbn.learners.finished import FinishedParts, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
-from milpbn.learners.registry import get_learner
 from milpbn.learners.rows import ComparisonRow, reference_row
 from milpbn.network.classifier import DESCRIBED
 from milpbn.network.evaluation import labelled_rows, majority, unseen_classes
@@ -48,12 +50,14 @@ from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
 
+#: Positions of rows.
+IntArray: TypeAlias = NDArray[np.int64]
 #: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
 
 
 def training_and_test_rows(
-    source: Table, test_share: float | None = None, random_state: int = 0
+    source: Table, test_share: float | None = None, random_state: int = 0, *, raw: bool = False
 ) -> tuple[Dataset, Dataset | None]:
     """Return the data's own split, or a random one, stratified by class.
 
@@ -61,6 +65,8 @@ def training_and_test_rows(
     ----------
     test_share : float, optional
         Share of the rows to test on, at least 0 (no test rows) and less than 1; by default `TEST_SHARE`.
+    raw : bool
+        Return `milpbn.learners.raw_rows.RawData`, for a comparison on raw columns.
 
     Raises
     ------
@@ -78,11 +84,22 @@ def training_and_test_rows(
         )
     share = TEST_SHARE if test_share is None else test_share
     if own or share == 0:
-        train = source.dataset("train")
-        return train, source.encode(train.variables, "test") if own else None
-    rows, held = validation_split(source.dataset("all").y, share, random_state)
-    train = source.dataset(rows)
-    return train, source.encode(train.variables, held)
+        train, rows, held = source.dataset("train"), source.train_indices, source.test_indices
+    else:
+        rows, held = validation_split(source.dataset("all").y, share, random_state)
+        train = source.dataset(rows)
+    test = source.encode(train.variables, held) if held.size else None
+    return with_columns(source, (train, rows), (test, held)) if raw else (train, test)
+
+
+def with_columns(
+    source: Table, train: tuple[Dataset, IntArray], test: tuple[Dataset | None, IntArray]
+) -> tuple[Dataset, Dataset | None]:
+    """Return training and test samples with the rows of the table at these positions, which they code."""
+    from milpbn.learners.raw_rows import RawData  # the modules of scikit-learn that only raw columns need
+
+    held = None if test[0] is None else RawData.of(test[0], source, test[1])
+    return RawData.of(train[0], source, train[1]), held
 
 
 def with_differences(
@@ -106,7 +123,7 @@ def with_differences(
 def compare(
     train: Dataset,
     test: Dataset | None,
-    names: Sequence[str] = DEFAULT,
+    names: Sequence[str] = (),
     *,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -123,7 +140,8 @@ def compare(
     test : Dataset or None
         Test rows, encoded with the training data's variables.
     names : sequence of str
-        Margin scores, whose structures are found by exact search, and learners.
+        Margin scores, whose structures are found by exact search, and learners; by default
+        `milpbn.learners.contestants.names_by_default`.
     output : path-like, optional
         A JSON file that is updated after every learner.
     checkpoint : path-like, optional
@@ -145,6 +163,9 @@ def compare(
         The learner to which the others' differences are stated; by default the first.
     positive : str, optional
         The class to detect; by default the rarest of two. Of more classes, figures are means over all.
+    raw : bool
+        Compare recipes and the classifiers of users' choice on raw columns: `training_and_test_rows` with ``raw=True``
+        returns the samples.
 
     Returns
     -------
@@ -198,6 +219,7 @@ def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
         random_state=control.random_state,
         parameters=control.parameters,
         positive=contest.positive,
+        raw=contest.raw,
         notes=dropped_notes(data.notes),
         **others,
     )
@@ -256,7 +278,7 @@ def compare_parts(
     told = None if where.in_turn else contest.control.report  # workers report nothing themselves
     for (number, _), (row, structure, failed) in in_order(cells, found, told):
         so_far[number].append(row)
-        if not failed:
+        if not failed and not contest.raw:
             row = _with_score(row, structure, parts[number][0], reference_row(so_far[number]))
         yield number, row
 
@@ -299,6 +321,7 @@ class Learning:
             name=name,
             seconds=time.monotonic() - begun,
             stopped_early=bool(details.get("stopped_early")),
+            gap=details.get("gap"),
             options=own,
             details=details,
         )
@@ -323,7 +346,7 @@ def _learn(
         kept = ("score", "objective", "bound", "status", "parameters")
         details = {key: values[key] for key in kept} | {DESCRIBED: result.described_score}
         return result.classifier, result.structure, details
-    kind = get_learner(name)
+    kind = contest.learner(name)
     resumes = any(setting.name == "checkpoint" for setting in fields(kind))  # type: ignore[arg-type]
     going_on = {"checkpoint": str(state)} if resumes and state is not None else {}
     learner = kind(**{**going_on, **contest.options_of(name)})

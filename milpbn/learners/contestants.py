@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypedDict
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.learners.base import Control, require_used
-from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.learners.base import Control, Learner, require_used
+from milpbn.learners.registry import LEARNERS, RAW_LEARNERS, get_learner
 from milpbn.network.evaluation import positive_class, rarest
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
@@ -29,18 +30,33 @@ DEFAULT = (
 OF_GAMMA = ("p", "gamma")
 
 
-def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+def names_by_default(*, raw: bool) -> tuple[str, ...]:
+    """Return what is compared by default; on `raw` columns EBM only where its package is installed."""
+    if not raw:
+        return DEFAULT
+    return tuple(name for name in RAW_LEARNERS if name != "ebm" or find_spec("interpret") is not None)
+
+
+def check_names(
+    names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None, *, raw: bool = False
+) -> None:
     """Refuse names that are neither margin scores nor learners, and options that cannot be used.
 
     These are options for a learner that is not compared, and those that are unknown, out of range or without effect.
+    On `raw` columns there are only the learners that take them.
     """
+    known = RAW_LEARNERS if raw else LEARNERS
     for name in names:
-        if name not in margin_scores() and name not in LEARNERS:
+        if raw and name not in known:
+            raise InputError(
+                f"{name!r} does not learn from raw columns (--raw, raw); choose among {', '.join(known)}."
+            )
+        if name not in margin_scores() and name not in known:
             raise InputError(
                 f"There is no score or learner {name!r}; choose scores ({', '.join(margin_scores())}) and "
-                f"learners ({', '.join(LEARNERS)})."
+                f"learners ({', '.join(known)})."
             )
-    learners = [name for name in names if name in LEARNERS]
+    learners = [name for name in names if name in known]
     for name in options or {}:
         if name not in learners:
             raise InputError(
@@ -48,11 +64,14 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
             )
     for name in learners:
         own = (options or {}).get(name, {})
-        known = [f.name for f in fields(get_learner(name)) if f.init]  # type: ignore[arg-type]  # a dataclass
+        kind = get_learner(name, raw=raw)
+        has = [f.name for f in fields(kind) if f.init]  # type: ignore[arg-type]  # a dataclass
         for key in own:
-            if key not in known:
-                raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
-        learner = get_learner(name)(**own)
+            if key not in has:
+                raise InputError(
+                    f"The learner {name} has no option {key!r}; it has {', '.join(has) or 'none'}."
+                )
+        learner = kind(**own)
         learner.check()
         require_used(learner, own)
 
@@ -91,24 +110,32 @@ class ContestOptions(TypedDict, total=False):
     control: Control
     against: str | None
     positive: str | None
+    raw: bool
 
 
 @dataclass(frozen=True)
 class Contest:
     """What is compared, and how: arguments of `milpbn.learners.comparison.compare`.
 
-    `check_names`, `check_against` and `exact_scores` say what is refused.
+    Without names it is `names_by_default`. `check_names`, `check_against` and `exact_scores` say what is refused.
     """
 
-    names: Sequence[str] = DEFAULT
+    names: Sequence[str] = ()
     score: Mapping[str, Any] | None = None
     options: Mapping[str, Mapping[str, Any]] | None = None
     control: Control = Control()
     against: str | None = None
     positive: str | None = None
+    raw: bool = False
 
     def __post_init__(self) -> None:
-        check_names(self.names, self.options)
+        object.__setattr__(self, "names", tuple(self.names) or names_by_default(raw=self.raw))
+        check_names(self.names, self.options, raw=self.raw)
+        if self.raw and self.control.parameters is not None:
+            raise InputError(
+                "--parameters (parameters) is about networks on our cuts, and learners on raw columns fit their own; "
+                "leave out --raw (raw) or --parameters."
+            )
         check_against(self.names, self.against)
         _ = self.exact
 
@@ -129,6 +156,10 @@ class Contest:
     def positive_code(self, data: Dataset) -> int | None:
         """Return the code of the positive class in some data; None without one."""
         return None if self.positive is None else data.variables[-1].states.index(self.positive)
+
+    def learner(self, name: str) -> type[Learner]:
+        """Return the class of a learner that is compared."""
+        return get_learner(name, raw=self.raw)
 
     def options_of(self, name: str) -> Mapping[str, Any]:
         """Return the given options of a learner."""
@@ -152,16 +183,16 @@ class Contest:
         and are reported then.
         """
         control = self.control
-        if self.exact:
+        if self.exact or self.raw:
             compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
         rehearsal = replace(control, time_limit=None, report=_silent, parameters=None)
         for name in self.names:
-            if name in self.exact or not get_learner(name).compiles or control.interrupted():
+            if name in self.exact or not self.learner(name).compiles or control.interrupted():
                 continue
             # Without the user's checkpoint file, which must not contain the state of this rehearsal.
             own = {key: value for key, value in self.options_of(name).items() if key != "checkpoint"}
             with suppress(Exception):
-                get_learner(name)(**own).fit(tiny_data(), rehearsal)
+                self.learner(name)(**own).fit(tiny_data(), rehearsal)
 
     def described(self, data: str, **others: Any) -> dict[str, Any]:
         """Return what a comparison must have in common with the one whose checkpoint it goes on from.
@@ -170,7 +201,7 @@ class Contest:
         """
         of_learners = {}
         for name, own in (self.options or {}).items():
-            kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
+            kinds = {f.name: f.metadata.get("file") for f in fields(self.learner(name))}  # type: ignore[arg-type]
             for key, value in own.items():
                 if kinds.get(key) != "output":
                     of_learners[f"--set {name}.{key}"] = value
@@ -187,6 +218,7 @@ class Contest:
                 "--time-limit": self.control.time_limit,
                 "--parameters": self.control.parameters,
                 "--positive": self.positive,
+                **({"--raw": True} if self.raw else {}),
                 **of_learners,
                 **others,
             },

@@ -54,9 +54,11 @@ class Comparison:
         begins with how well classes are told apart.
     rows : tuple of ComparisonRow
         One row per learner, exact searches first.
+    raw : bool
+        Whether learners took raw columns.
     """
 
-    LATER: ClassVar[tuple[str, ...]] = ("effective_rows", "positive", "rarest_share")
+    LATER: ClassVar[tuple[str, ...]] = ("effective_rows", "positive", "rarest_share", "raw")
 
     data: DataSummary
     test_samples: int
@@ -74,6 +76,7 @@ class Comparison:
     majority: tuple[str, float] | None = None
     rarest_share: Share = None
     rows: tuple[ComparisonRow, ...] = ()
+    raw: bool = False
 
     @property
     def classifiers(self) -> int:
@@ -126,6 +129,7 @@ class Comparison:
             "positive": self.positive,
             "majority": None if self.majority is None else list(self.majority),
             "rarest_share": self.rarest_share,
+            "raw": self.raw,
             "rows": [row.to_dict() for row in self.rows],
         }
         return dict(json_safe(document))
@@ -147,7 +151,7 @@ class Comparison:
             )
         lines = [head, *notes, *left_out_lines(self.data.left_out)]
         rare = self.rarest_share is not None and self.rarest_share < RARE
-        accuracies = show(self.rows).split("\n")
+        accuracies = show(self.rows, raw=self.raw).split("\n")
         if self.majority is not None:
             label, share = self.majority
             accuracies.insert(0, f"accuracy, beside {100 * share:.2f} % by always answering {label}")

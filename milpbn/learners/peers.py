@@ -203,9 +203,7 @@ class BoostingLearner(Peer):
 
     def describe(self, model: Any) -> tuple[int, dict[str, Any]]:
         """Return the number of nodes of all trees, and the number of rounds."""
-        # The trees are a private attribute, which is the only place that has them.
-        nodes = sum(len(tree.nodes) for trees in model._predictors for tree in trees)
-        return nodes, {"iterations": int(model.n_iter_)}
+        return trees_size(model), {"iterations": int(model.n_iter_)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,6 +233,17 @@ class RandomForestLearner(Peer):
 
     def describe(self, model: Any) -> tuple[int, dict[str, Any]]:
         """Return the number of thresholds and of free probabilities in the leaves, and no details."""
-        free = len(model.classes_) - 1
-        leaves = [tree.get_n_leaves() for tree in model.estimators_]
-        return int(sum(count - 1 + free * count for count in leaves)), {}
+        return forest_size(model), {}
+
+
+def trees_size(model: HistGradientBoostingClassifier) -> int:
+    """Return the number of nodes of all trees of a boosted model."""
+    # The trees are a private attribute, which is the only place that has them.
+    return sum(len(tree.nodes) for trees in model._predictors for tree in trees)
+
+
+def forest_size(model: RandomForestClassifier) -> int:
+    """Return the number of thresholds and of free probabilities in the leaves of a forest."""
+    free = len(model.classes_) - 1
+    leaves = [tree.get_n_leaves() for tree in model.estimators_]
+    return int(sum(count - 1 + free * count for count in leaves))

@@ -40,12 +40,24 @@ def _heads(key: str) -> list[str]:
     return [NAMES[key], "95 % interval"] if key in LEADING else [NAMES[key]]
 
 
-def show(rows: Sequence[ComparisonRow]) -> str:
-    """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes."""
+def show(rows: Sequence[ComparisonRow], *, raw: bool = False) -> str:
+    """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes.
+
+    On `raw` columns there are no scores, and each gap is that of a recipe's own search.
+    """
     weighted = any(row.unweighted is not None for row in rows)
     head: tuple[str, ...] = (
-        *("", "test %", "95 % interval", *(("rows %",) if weighted else ()), "log-loss", "Brier"),
-        *("training %", "arcs", "parameters", "score", "gap", "of bound", "seconds"),
+        *(
+            "",
+            "test %",
+            "95 % interval",
+            *(("rows %",) if weighted else ()),
+            "log-loss",
+            "Brier",
+            "training %",
+        ),
+        *(("parameters", "gap") if raw else ("arcs", "parameters", "score", "gap", "of bound")),
+        "seconds",
     )
     lines = [head]
     for row in rows:
@@ -59,17 +71,19 @@ def show(rows: Sequence[ComparisonRow]) -> str:
                 "-" if row.log_loss is None else f"{row.log_loss:.4f}",
                 "-" if row.brier is None else f"{row.brier:.4f}",
                 _percent(row.training),
-                "-" if row.arcs is None else f"{row.arcs:.10g}" if row.arcs % 1 == 0 else f"{row.arcs:.1f}",
+                *([] if raw else [_arcs(row.arcs)]),
                 "-" if row.parameters is None else f"{row.parameters:.0f}",
-                "-" if row.score is None else f"{row.score:.4f}",
-                "-" if row.gap is None else f"{row.gap:.4f}",
-                show_gap(row.relative_gap),
+                *([] if raw else [_nats(row.score)]),
+                _nats(row.gap),
+                *([] if raw else [show_gap(row.relative_gap)]),
                 f"{row.seconds:.1f}",
             )
         )
     out = aligned(lines, left=1)
     solved = reference_row(rows)
-    if solved is None:
+    if raw:
+        out.append("gap in nats: that of a recipe's last search, under its own score; the others have none")
+    elif solved is None:
         why = "no exact search has a bound"
         if not any(row.name in margin_scores() for row in rows):
             why = f"they need an exact search; name a score ({', '.join(margin_scores())}) among the learners"
@@ -87,6 +101,14 @@ def show(rows: Sequence[ComparisonRow]) -> str:
         if row.note:
             noted.setdefault(row.note, []).append(row.name)
     return "\n".join([*out, *(f"{', '.join(names)}: {note}" for note, names in noted.items())])
+
+
+def _arcs(count: float | None) -> str:
+    return "-" if count is None else f"{count:.10g}" if count % 1 == 0 else f"{count:.1f}"
+
+
+def _nats(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
 
 
 def _percent(share: float | None) -> str:

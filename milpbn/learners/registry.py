@@ -39,10 +39,23 @@ LEARNERS = {
     "random-forest": "peers:RandomForestLearner",
 }
 
+#: The same for learners on raw columns, in the order of a comparison; `milpbn compare` has them alone.
+RAW_LEARNERS = {
+    "accurate": "raw_recipes:Accurate",
+    "readable": "raw_recipes:Readable",
+    "ebm": "raw_peers:Ebm",
+    "boosting": "raw_peers:RawBoosting",
+    "random-forest": "raw_peers:RawForest",
+    "logistic": "raw_peers:RawLogistic",
+    "splines": "raw_peers:Splines",
+    "svm": "raw_peers:RawSvm",
+}
 
-def get_learner(name: str) -> type[Learner]:
+
+def get_learner(name: str, *, raw: bool = False) -> type[Learner]:
     """Return the class of a learner, whose fields are the options; InputError lists the names if there is none."""
-    if name not in LEARNERS:
-        raise InputError(f"There is no learner {name!r}; choose one of {', '.join(LEARNERS)}.")
-    module, attribute = LEARNERS[name].split(":")
+    learners = RAW_LEARNERS if raw else LEARNERS
+    if name not in learners:
+        raise InputError(f"There is no learner {name!r}; choose one of {', '.join(learners)}.")
+    module, attribute = learners[name].split(":")
     return getattr(import_module(f"milpbn.learners.{module}"), attribute)

@@ -18,8 +18,8 @@ from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.cells import SplitRows
-from milpbn.learners.comparison import compare_parts, last, without_rows, workers_for
-from milpbn.learners.contestants import DEFAULT, Contest, ContestOptions
+from milpbn.learners.comparison import compare_parts, last, with_columns, without_rows, workers_for
+from milpbn.learners.contestants import Contest, ContestOptions
 from milpbn.learners.figures import Comparison
 from milpbn.learners.finished import FinishedRows
 from milpbn.learners.rows import ComparisonRow
@@ -42,7 +42,7 @@ def compare_over_folds(
     source: Table,
     folds: int,
     repeats: int = 1,
-    names: Sequence[str] = DEFAULT,
+    names: Sequence[str] = (),
     *,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -65,7 +65,7 @@ def compare_over_folds(
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
     output : path-like, optional
         A JSON file that is updated after every part.
-    names, checkpoint, resume, dask, score, options, control, against, positive
+    names, checkpoint, resume, dask, score, options, control, against, positive, raw
         As for `milpbn.learners.comparison.compare`. The checkpoint keeps every learner on every part, and the time
         limit is that of each learner on each part.
 
@@ -87,7 +87,7 @@ def compare_over_folds(
             "no effect; leave it out, or split all rows anew with --split all."
         )
     asked = Contest(names, **how)
-    for name in names:
+    for name in asked.names:
         if asked.options_of(name).get("checkpoint") is not None:
             raise InputError(
                 f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
@@ -112,16 +112,19 @@ def compare_over_folds(
     about = asked.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
     finished = FinishedRows(checkpoint, about, resume=resume)
     with workers_for(contest, dask) as where:
-        parts = SplitRows(len(splits), partial(_fold, source, splits))
+        parts = SplitRows(len(splits), partial(_fold, source, splits, raw=contest.raw))
         rows = compare_parts(parts, contest, finished=finished, where=where)
         return last(found, _means(whole, splits, contest, parts, rows, found), output)
 
 
-def _fold(source: Table, splits: Sequence[Split], number: int) -> tuple[Dataset, Dataset]:
+def _fold(
+    source: Table, splits: Sequence[Split], number: int, *, raw: bool
+) -> tuple[Dataset, Dataset | None]:
     """Return the training and the test rows of a part, with states and cuts learnt on the training rows."""
     fit, held = splits[number]
     train = source.dataset(fit)
-    return train, source.encode(train.variables, held)
+    test = source.encode(train.variables, held)
+    return with_columns(source, (train, fit), (test, held)) if raw else (train, test)
 
 
 def _means(

@@ -1,0 +1,133 @@
+"""Samples together with the raw columns that they code, for learners that make no use of our cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.compose import make_column_transformer
+from sklearn.impute import MissingIndicator, SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.table import Table
+from milpbn.errors import InputError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class RawData(Dataset):
+    """Samples, and the rows of the table that they code.
+
+    Attributes
+    ----------
+    table : Table
+        The table with all its rows.
+    positions : int64 array, shape (M,)
+        The position of each sample in the table.
+    """
+
+    table: Table
+    positions: NDArray[np.int64] = field(repr=False)
+
+    @classmethod
+    def of(cls, data: Dataset, table: Table, positions: NDArray[np.int64]) -> RawData:
+        """Return samples that code the rows of a table at these positions, in this order."""
+        own = {each.name: getattr(data, each.name) for each in fields(Dataset)}
+        return cls(**own, table=table, positions=positions)
+
+    def take(self, rows: NDArray[np.integer] | Sequence[int]) -> RawData:
+        """Return the given rows with the same variables."""
+        index = np.asarray(rows)
+        return replace(super().take(index), positions=self.positions[index])
+
+    @property
+    def part(self) -> Table:
+        """The rows as a table of their own."""
+        return replace(self.table.of_rows(self.positions), train_rows=None)
+
+    @property
+    def numbers(self) -> list[str]:
+        """Names of the features that hold numbers; few different integers are numbers, too, unless declared nominal."""
+        table, found = self.table, []
+        for name in table.features:
+            column = table.columns[name]
+            detected = column.is_numeric and column.declared is None and not column.differs_as_text
+            if table.kinds[name] == "continuous" or (detected and name not in table.declared):
+                found.append(name)
+        return found
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The features, shape (M, N): numbers as float64, others as categories of the training rows.
+
+        A missing or infinite number is NaN, and so is a category that is missing or that the training rows lack.
+        """
+        numbers = set(self.numbers)
+        values, _ = self.table.values(self.positions)
+        values[~np.isfinite(values)] = np.nan
+        columns: dict[str, Any] = {}
+        for i, variable in enumerate(self.variables[:-1]):
+            codes = np.maximum(self.codes[:, i], UNKNOWN)
+            own = variable.name in numbers
+            columns[variable.name] = (
+                values[:, i] if own else pd.Categorical.from_codes(codes, variable.states)
+            )
+        return pd.DataFrame(columns)
+
+
+def raw_data(source: Any) -> RawData:
+    """Return the argument, or refuse what has no raw columns."""
+    if not isinstance(source, RawData):
+        raise InputError("Learners on raw columns take the rows of a table, in milpbn compare --raw.")
+    return source
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Training rows for a classifier of scikit-learn.
+
+    Attributes
+    ----------
+    frame : DataFrame, M rows
+        `RawData.frame`.
+    numbers, texts : list of str
+        Names of the columns of each kind.
+    classes : int array, shape (M,)
+        Class codes.
+    weights : float64 array, shape (M,), or None
+        Sample weights; None if all are 1.
+    """
+
+    frame: pd.DataFrame
+    numbers: list[str]
+    texts: list[str]
+    classes: NDArray[np.integer]
+    weights: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(cls, data: RawData) -> RawRows:
+        """Take the rows of training data."""
+        numbers = data.numbers
+        texts = [name for name in data.names[:-1] if name not in numbers]
+        weights = None if (data.weights == 1.0).all() else data.weights
+        return cls(data.frame, numbers, texts, data.y, weights)
+
+    def encoder(self, *steps: tuple[Any, list[str]], drop: str | None = "if_binary") -> Any:
+        """Return a transformer: steps on columns of numbers, and indicators of categories and of missing numbers.
+
+        The steps see the median of the training rows in place of a missing number.
+        """
+        fill = partial(SimpleImputer, strategy="median", keep_empty_features=True)
+        one_hot = OneHotEncoder(handle_unknown="ignore", drop=drop, sparse_output=False)
+        lacking = [name for name in self.numbers if self.frame[name].isna().any()]
+        return make_column_transformer(
+            *((make_pipeline(fill(), step), names) for step, names in steps),
+            (MissingIndicator(features="all"), lacking),
+            (one_hot, self.texts),
+        )
