@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import Field
+from dataclasses import Field, fields
 from typing import Any
 
 import click
@@ -57,7 +57,8 @@ def read_options(
         return gather.main(arguments, standalone_mode=False)
     except click.UsageError as error:
         text = error.format_message().rstrip(".")
-        raise InputError(f"{learner.name}: {text}; see milpbn learn {learner.name} --help.") from error
+        known = ", ".join(item.name for item in fields(learner)) or "none"
+        raise InputError(f"{learner.name}: {text}; its options are {known}.") from error
 
 
 def _option(learner: type[Any], item: Field[Any]) -> Addable:

@@ -39,14 +39,6 @@ def part() -> Part:
     return Part("split-1", table, np.arange(160), np.arange(160, 240))
 
 
-def test_rows_have_numbers_and_the_categories_of_the_training_rows(part: Part) -> None:
-    rows = raw_methods.RawRows.of(part)
-    assert (rows.numbers, rows.texts, rows.labels) == (["x", "noise"], ["t"], ["no", "yes"])
-    assert rows.train.dtypes[["x", "noise"]].eq("float64").all()
-    assert rows.test["t"].isna().tolist() == [False] * 79 + [True]
-    assert raw_methods.test_classes(part, rows.labels)[-1] == -1
-
-
 @pytest.mark.parametrize(
     ("name", "least"),
     [
@@ -73,13 +65,6 @@ def test_figures_are_those_of_scikit_learn() -> None:
     assert found["auc"] == pytest.approx(roc_auc_score(classes, one))
     # The mean over rows of confidence minus correctness bounds the error of its bins from below.
     assert found["ece"] >= abs(probabilities.max(axis=1).mean() - found["figures"]["accuracy"]) - 1e-12
-
-
-def test_a_curve_that_stopped_goes_on_rising() -> None:
-    stopped, longer = np.array([3.0, 1.0, 1.5, 2.0]), np.array([3.0, 2.0, 1.5, 1.2, 1.0, 0.9])
-    assert raw_methods.mean_curve([stopped, longer], patience=2) == pytest.approx(
-        [3, 1.5, 1.5, 1.6, 1.75, 1.95]
-    )
 
 
 @pytest.mark.filterwarnings("ignore::milpbn.errors.DataWarning")

@@ -183,7 +183,7 @@ class Contest:
         and are reported then.
         """
         control = self.control
-        if self.exact or self.raw:
+        if self.exact or (self.raw and any(self.learner(name).compiles for name in self.names)):
             compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
         rehearsal = replace(control, time_limit=None, report=_silent, parameters=None)
         for name in self.names:

@@ -62,11 +62,13 @@ class RawClassifier(Predictor):
 
     def predict_codes(self, source: Source) -> NDArray[np.intp]:
         """Return the index of each sample's class, shape (M,); a class without training rows is never predicted."""
-        return self.peer.predicted(self.model, raw_data(source).frame)
+        with warnings.catch_warnings(action="ignore"):  # of categories that the training rows lack
+            return self.peer.predicted(self.model, raw_data(source).frame)
 
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
         """Return P(c | z_m), shape (M, C); 0 for a class without training rows."""
-        found = self.model.predict_proba(raw_data(source).frame)
+        with warnings.catch_warnings(action="ignore"):
+            found = self.model.predict_proba(raw_data(source).frame)
         return of_all_classes(found, self.model.classes_, self.variables)
 
 
@@ -213,7 +215,7 @@ class RawBoosting(RawPeer):
 
 def numbered(frame: pd.DataFrame) -> pd.DataFrame:
     """Return columns with more than `MOST_CATEGORIES` categories as their numbers, and others as they are."""
-    wide = [n for n, c in frame.items() if hasattr(c, "cat") and c.cat.categories.size > MOST_CATEGORIES]
+    wide = [str(n) for n, c in frame.items() if hasattr(c, "cat") and c.cat.categories.size > MOST_CATEGORIES]
     return frame.assign(**{n: frame[n].cat.codes.astype(float).where(frame[n].notna()) for n in wide})
 
 
@@ -265,13 +267,16 @@ class RawForest(RawPeer):
 
 @dataclass(frozen=True, kw_only=True)
 class RawLogistic(RawPeer):
-    """Logistic regression on standardised columns, with an L2 penalty chosen by held-out log-loss."""
+    """Logistic regression on standardised columns, with an L2 penalty chosen by held-out log-loss.
+
+    With knots, a column whose quantiles coincide has them at equal distances.
+    """
 
     name = "logistic"
     summary = "Logistic regression of scikit-learn on standardised columns, C chosen by validation."
     reference = "scikit-learn, LogisticRegressionCV."
 
-    knots: ClassVar[int] = 0
+    knots: int = setting(0, "Number of knots of cubic splines; 0 for straight lines.")
     costs: int = setting(10, "Number of values of C that are tried, from 1e-4 to 1e4.")
     iterations: int = setting(1000, "Iterations of L-BFGS for each value.")
 
@@ -289,7 +294,15 @@ class RawLogistic(RawPeer):
 
     def encoder(self, rows: RawRows) -> Any:
         """Return the transformer of the columns."""
-        return rows.encoder((StandardScaler(), rows.numbers))
+        if not self.knots:
+            return rows.encoder((StandardScaler(), rows.numbers))
+        grid = np.linspace(0, 1, self.knots)
+        even = [n for n in rows.numbers if len(np.unique(rows.frame[n].quantile(grid))) < self.knots]
+        kinds = {"quantile": [n for n in rows.numbers if n not in even], "uniform": even}
+        splines = {kind: SplineTransformer(self.knots, knots=kind, extrapolation="linear") for kind in kinds}
+        return rows.encoder(
+            *((make_pipeline(splines[kind], StandardScaler()), names) for kind, names in kinds.items())
+        )
 
     def size(self, model: Any) -> int:
         """Return the number of coefficients and intercepts."""
@@ -298,29 +311,13 @@ class RawLogistic(RawPeer):
 
 @dataclass(frozen=True, kw_only=True)
 class Splines(RawLogistic):
-    """Logistic regression on cubic splines of the numbers.
-
-    A column whose quantiles coincide has knots at equal distances.
-    """
+    """Logistic regression on cubic splines of the numbers."""
 
     name = "splines"
     summary = "Logistic regression of scikit-learn on cubic splines of the numbers."
     reference = "scikit-learn, SplineTransformer and LogisticRegressionCV."
 
-    knots: int = setting(
-        6,  # type: ignore[misc]  # an option here
-        "Number of knots of a spline.",
-    )
-
-    def encoder(self, rows: RawRows) -> Any:
-        """Return the transformer of the columns."""
-        grid = np.linspace(0, 1, self.knots)
-        even = [n for n in rows.numbers if len(np.unique(rows.frame[n].quantile(grid))) < self.knots]
-        kinds = {"quantile": [n for n in rows.numbers if n not in even], "uniform": even}
-        splines = {kind: SplineTransformer(self.knots, knots=kind, extrapolation="linear") for kind in kinds}
-        return rows.encoder(
-            *((make_pipeline(splines[kind], StandardScaler()), names) for kind, names in kinds.items())
-        )
+    knots: int = setting(6, "Number of knots of a spline.")
 
 
 @dataclass(frozen=True, kw_only=True)

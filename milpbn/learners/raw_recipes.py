@@ -43,7 +43,6 @@ class TableClassifier(Predictor):
 class Recipe(Learner):
     """Base of the recipes: choices on the training rows, the search, and parameters, all within the time limit."""
 
-    compiles = False
     reference = "milpbn solve --recipe."
 
     def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:

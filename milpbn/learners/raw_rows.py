@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,13 @@ class RawData(Dataset):
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> RawData:
         """Return the given rows with the same variables."""
         index = np.asarray(rows)
-        return replace(super().take(index), positions=self.positions[index])
+        return RawData.of(super().take(index), self.table, self.positions[index])
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of the codes and of the raw columns."""
+        rows = pd.util.hash_pandas_object(self.frame, index=False).to_numpy()
+        return hashlib.sha256(super().sha256.encode() + rows.tobytes()).hexdigest()
 
     @property
     def part(self) -> Table:
@@ -73,11 +80,9 @@ class RawData(Dataset):
         values[~np.isfinite(values)] = np.nan
         columns: dict[str, Any] = {}
         for i, variable in enumerate(self.variables[:-1]):
-            codes = np.maximum(self.codes[:, i], UNKNOWN)
+            codes, states = np.maximum(self.codes[:, i], UNKNOWN), pd.Index(variable.states)
             own = variable.name in numbers
-            columns[variable.name] = (
-                values[:, i] if own else pd.Categorical.from_codes(codes, variable.states)
-            )
+            columns[variable.name] = values[:, i] if own else pd.Categorical.from_codes(codes, states)
         return pd.DataFrame(columns)
 
 

@@ -8,6 +8,7 @@ import pytest
 from cli_common import load, refused, run, says, succeed, toy_rows, write_csv
 
 from milpbn.errors import InputError
+from milpbn.trials import executors
 
 
 def test_compare_prints_every_learner(tmp_path):
@@ -172,3 +173,26 @@ def test_a_second_signal_keeps_the_rows_that_are_there(monkeypatch):
     done = succeed("compare", "instance:corral", "--learners", "tan,svm", "-q", *ONE_MACHINE)
     assert "tan " in done.output
     assert "svm" not in done.output
+
+
+def test_compare_on_raw_columns(tmp_path, monkeypatch):
+    workers = executors.workers  # a process takes seconds to start
+    monkeypatch.setattr(executors, "workers", lambda count, *, killable: workers(count, killable=False))
+    rows = [
+        f"{x},{'ab'[k % 2]},{'yes' if x > 3 else 'no'}" for k, x in enumerate([*range(12), ""] * 5) if x != ""
+    ]
+    path, output = tmp_path / "raw.csv", tmp_path / "figures.json"
+    path.write_text("\n".join(["x,t,class", *rows, ",a,yes", ",b,no"]) + "\n")
+    done = succeed("compare", path, "--raw", "--learners", "logistic,splines", "--output", output)
+    figures = load(output)
+    assert (figures["raw"], figures["against"]) == (True, "logistic")
+    assert figures["data"]["samples"] + figures["test_samples"] == 62  # rows with missing values stay
+    assert "arcs" not in done.output
+    for words, sentence in (
+        ("--raw --learners logistic,sm", "'sm' does not learn from raw columns (--raw, raw)"),
+        ("--raw --p 0.9", "Options of the score need an exact search"),
+        ("--raw --parameters cll", "leave out --raw (raw) or --parameters"),
+        ("--raw --learners ebm --set ebm.bags=3", "its options are interactions, outer_bags."),
+    ):
+        done = run("compare", path, *words.split())
+        assert (done.exit_code, sentence in done.output) == (2, True), done.output
