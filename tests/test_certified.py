@@ -32,13 +32,13 @@ def test_trees_have_smoothed_leaves_and_the_setting_that_inner_folds_prefer(
 ) -> None:
     frame = pd.DataFrame({"x": np.tile([0.0, 1.0, 2.0], 40), "c": np.tile(["a", "b", "b"], 40)})
     table = read_table(frame, target="c", continuous=["x"])
-    rows = raw_methods.RawRows.of(Part("fold-1", table, np.arange(60), np.arange(60, 120)))
+    part = Part("fold-1", table, np.arange(60), np.arange(60, 120))
 
     def learner(x: np.ndarray, y: np.ndarray, cut: float, seconds: float) -> certified.Learnt:
         return lambda x: certified.leaves_of((0, 1, 0), x > cut), {"leaves": 2, "optimal": True}
 
     monkeypatch.setitem(certified.PEERS, "stub", ("numpy", learner, (1.5, 0.5)))
-    found, known = certified.probabilities(rows, "stub", 1.0)
+    found, known = certified.probabilities(part, "stub", 1.0)
     assert (known["setting"], known["size"]) == (0.5, 3)
     assert found[:3, 0] == pytest.approx([21 / 22, 1 / 42, 1 / 42])
 

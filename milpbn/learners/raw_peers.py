@@ -79,6 +79,8 @@ class RawPeer(Learner):
     compiles = False
     #: What has to be installed beside the dependencies: module and name of the package.
     extra: ClassVar[tuple[str, str] | None] = None
+    #: Up to this number of rows a fit is short, and runs in this process, where it cannot be stopped.
+    unstoppable_rows: ClassVar[int] = 0
 
     def check(self) -> None:
         """Refuse a learner whose package is not installed."""
@@ -105,9 +107,9 @@ class RawPeer(Learner):
             return self.choose(rows, random_state, n_jobs)
 
     def _fit(self, data: Dataset, control: Control, budget: Budget) -> Learned:
-        """Choose and fit in a process that is killed when the time is over."""
+        """Choose and fit, of many rows in a process that is killed when the time is over."""
         call = (self.fitted, RawRows.of(raw_data(data)), control.random_state, control.n_jobs)
-        found = alone(call, budget.over, killable=True)
+        found = alone(call, budget.over, killable=data.n_samples > self.unstoppable_rows)
         if found is None:
             raise NoIncumbentError(
                 "not fitted within the time limit; allow more with --time-limit (time_limit)"
@@ -275,6 +277,7 @@ class RawLogistic(RawPeer):
     name = "logistic"
     summary = "Logistic regression of scikit-learn on standardised columns, C chosen by validation."
     reference = "scikit-learn, LogisticRegressionCV."
+    unstoppable_rows = 1000
 
     knots: int = setting(0, "Number of knots of cubic splines; 0 for straight lines.")
     costs: int = setting(10, "Number of values of C that are tried, from 1e-4 to 1e4.")

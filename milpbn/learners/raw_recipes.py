@@ -18,7 +18,7 @@ from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TableClassifier(Predictor):
+class RecipeClassifier(Predictor):
     """A classifier that reads rows from the table; its cuts are not those of `variables`."""
 
     variables: tuple[Variable, ...]
@@ -40,7 +40,7 @@ class TableClassifier(Predictor):
         return found[:, [self.classifier.classes.index(label) for label in self.classes]]
 
 
-class Recipe(Learner):
+class RecipeLearner(Learner):
     """Base of the recipes: choices on the training rows, the search, and parameters, all within the time limit."""
 
     reference = "milpbn solve --recipe."
@@ -61,12 +61,12 @@ class Recipe(Learner):
             )
         details = {"gap": result.gap.absolute}
         return Learned(
-            predictor=TableClassifier(data.variables, result.classifier), structure=None, details=details
+            predictor=RecipeClassifier(data.variables, result.classifier), structure=None, details=details
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accurate(Recipe):
+class AccurateLearner(RecipeLearner):
     """Tables on fine cuts around an exact structure."""
 
     name = "accurate"
@@ -74,7 +74,7 @@ class Accurate(Recipe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Readable(Recipe):
+class ReadableLearner(RecipeLearner):
     """One network on coarse cuts."""
 
     name = "readable"

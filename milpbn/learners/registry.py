@@ -41,8 +41,8 @@ LEARNERS = {
 
 #: The same for learners on raw columns, in the order of a comparison; `milpbn compare` has them alone.
 RAW_LEARNERS = {
-    "accurate": "raw_recipes:Accurate",
-    "readable": "raw_recipes:Readable",
+    "accurate": "raw_recipes:AccurateLearner",
+    "readable": "raw_recipes:ReadableLearner",
     "ebm": "raw_peers:Ebm",
     "boosting": "raw_peers:RawBoosting",
     "random-forest": "raw_peers:RawForest",
