@@ -20,7 +20,6 @@ if not BENCHMARKS.exists():
 sys.path.insert(1, str(BENCHMARKS))
 
 import certified  # noqa: E402
-import raw_methods  # noqa: E402
 import regret  # noqa: E402
 
 BIF = """network small {} variable c { type discrete [ 2 ] { None, ill }; } variable a { type discrete [ 2 ] { x, y }; }
