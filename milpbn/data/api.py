@@ -338,6 +338,13 @@ def _nothing_left(columns: Mapping[str, Column], target: str | None, where: str)
     )
 
 
+def _mostly(columns: Mapping[str, Column], target: str | None) -> str:
+    """Return which features lack most values, as a part of a sentence."""
+    gaps = {**count_gaps(columns, target), "": 0}
+    most = [name for name, count in gaps.items() if 2 * count >= max(gaps.values())]
+    return f" (most of them in {', '.join(map(repr, most))})" if any(most) else ""
+
+
 def _rows_to_keep(
     columns: Mapping[str, Column],
     target: str | None,
@@ -367,6 +374,7 @@ def _rows_to_keep(
         remedy = (
             "" if policy == "state" else "; missing='state' gives missing values a state of their own instead"
         )
+        absent += "" if policy == "state" or 2 * missing.sum() < len(missing) else _mostly(columns, target)
         warn(
             f"{DROPPED} {absent}: {np.count_nonzero(missing)} of {len(missing)} of {where}{remedy}.",
             DataWarning,

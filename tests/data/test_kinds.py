@@ -210,3 +210,19 @@ def test_integers_that_may_be_codes_are_remarked_on():
     frame = pd.DataFrame({"department": department, "k": ["p", "q"] * 200})
     declared = read_table(frame, continuous=["department"])
     assert not any(note.startswith("Integers that may") for note in declared.notes)
+
+
+def test_identifiers_that_repeat_are_remarked_on():
+    person = np.repeat(np.random.default_rng(0).permutation(1000)[:50], 4)
+    frame = pd.DataFrame({"nr": person, "site_id": [f"s{n % 30}" for n in person], "k": ["p", "q"] * 100})
+    remark = "Columns whose names say that they identify something, taken as features: nr, site_id."
+    with pytest.warns(DataWarning, match=remark) as caught:
+        read_table(frame)
+    assert len(caught) == 1
+    assert "--drop nr,site_id" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(frame, continuous=["nr"], nominal=["site_id"])
+        read_table(
+            frame.assign(nr=person / 2, site_id=[f"s{n % 20}" for n in person])
+        )  # no numbers of persons
