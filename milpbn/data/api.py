@@ -15,7 +15,7 @@ from milpbn.data.column import Column, take_column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable, by_column
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
-from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.kinds import counts_in_order, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
 from milpbn.data.options import DefaultTarget, Missing, ReadingOptions, States, TextFormat
 from milpbn.data.raw_table import RawTable, generated_names
@@ -221,6 +221,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
         form=options.lasting(raw.decimal),
+        ordered=tuple(n for n in names if n in chosen.undeclared and counts_in_order(columns[n], kinds[n])),
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)

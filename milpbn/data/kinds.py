@@ -78,6 +78,11 @@ def decide_kinds(
     return kinds
 
 
+def counts_in_order(column: Column, kind: Kind) -> bool:
+    """Return whether the states of a nominal column are integers that no type declares, so that their order counts."""
+    return kind == "nominal" and column.is_numeric and column.declared is None and not column.differs_as_text
+
+
 def describe_kinds(
     columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
 ) -> list[str]:

@@ -226,3 +226,20 @@ def test_identifiers_that_repeat_are_remarked_on():
         read_table(
             frame.assign(nr=person / 2, site_id=[f"s{n % 20}" for n in person])
         )  # no numbers of persons
+
+
+def test_the_order_of_integers_counts_unless_they_are_declared():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "rating": rng.integers(1, 6, 60),
+            "code": rng.integers(1, 6, 60),
+            "text": rng.choice(["u", "v", "w"], 60),
+            "kind": pd.Categorical(rng.integers(1, 4, 60)),
+            "size": rng.random(60),
+            "k": rng.integers(1, 4, 60),
+        }
+    )
+    data = read_table(frame, nominal=["code"]).dataset()
+    assert data.ordered == ("rating",)
+    assert data.take([0, 1]).ordered == ("rating",)
