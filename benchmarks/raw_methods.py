@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,8 @@ from milpbn.solving.selection import solve_selected
 
 
 def rows_of(part: Part) -> tuple[RawRows, pd.DataFrame]:
-    """Return the training rows of a part, and the features of its test rows."""
-    table, train = part.table, part.train
+    """Return the training rows of a part, and the features of its test rows; columns are what their catalogs say."""
+    table, train = replace(part.table, ordered=()), part.train
     test = RawData.of(part.test, table, part.test_rows)
     return RawRows.of(RawData.of(train, table, part.train_rows)), test.frame
 

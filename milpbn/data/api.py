@@ -15,7 +15,7 @@ from milpbn.data.column import Column, take_column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable, by_column
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
-from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.kinds import counts_in_order, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
 from milpbn.data.options import DefaultTarget, Missing, ReadingOptions, States, TextFormat
 from milpbn.data.raw_table import RawTable, generated_names
@@ -195,8 +195,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     kinds = decide_kinds(columns, class_name, raw, options)
     policy = options.missing or (entry.missing if entry else "drop")
     keep, dropped = _rows_to_keep(columns, class_name, weights, policy, where)
-    declared = options.declared if entry is None else names
-    doubts = doubts_on_kinds(columns, names, kinds, declared)
+    doubts = doubts_on_kinds(columns, names, kinds, options.declared if entry is None else names)
     if entry is None:
         doubts += remark_on_index(columns, chosen.undeclared)
         doubts += remark_on_missing_codes(chosen.candidates, names)
@@ -210,7 +209,6 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         name=options.name or raw.name,
         frame=frame.loc[keep, list(columns)],
         kinds=kinds,
-        declared=frozenset(declared),
         weights=weights[keep],
         missing=policy,
         train_rows=entry.train_rows if entry else None,
@@ -223,6 +221,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
         form=options.lasting(raw.decimal),
+        ordered=tuple(n for n in names if n in chosen.undeclared and counts_in_order(columns[n], kinds[n])),
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)
@@ -340,6 +339,13 @@ def _nothing_left(columns: Mapping[str, Column], target: str | None, where: str)
     )
 
 
+def _mostly(columns: Mapping[str, Column], target: str | None) -> str:
+    """Return which features lack most values, as a part of a sentence."""
+    gaps = {**count_gaps(columns, target), "": 0}
+    most = [name for name, count in gaps.items() if 2 * count >= max(gaps.values())]
+    return f" (most of them in {', '.join(map(repr, most))})" if any(most) else ""
+
+
 def _rows_to_keep(
     columns: Mapping[str, Column],
     target: str | None,
@@ -369,6 +375,7 @@ def _rows_to_keep(
         remedy = (
             "" if policy == "state" else "; missing='state' gives missing values a state of their own instead"
         )
+        absent += "" if policy == "state" or 2 * missing.sum() < len(missing) else _mostly(columns, target)
         warn(
             f"{DROPPED} {absent}: {np.count_nonzero(missing)} of {len(missing)} of {where}{remedy}.",
             DataWarning,

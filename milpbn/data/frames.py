@@ -30,11 +30,12 @@ def is_arrow(values: Any) -> bool:
 def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
-    Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, and nulls are
-    missing values. Raises `InputError` if the table is not computed yet, or Arrow data cannot be converted.
+    Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, durations
+    become seconds, and nulls are missing values. Raises `InputError` if the table is not computed yet, or Arrow data
+    cannot be converted.
     """
     if isinstance(table, pd.DataFrame):
-        return table
+        return _in_seconds(table)
     kind = type(table)
     if not any(hasattr(kind, name) for name in ("columns", "schema")):  # an array, or one column
         return None
@@ -49,7 +50,16 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         except pyarrow.ArrowException as error:
             raise InputError(f"A {what} cannot be read: {str(error).rstrip('.')}.") from None
     frame = table.to_pandas() if hasattr(kind, "to_pandas") else None
-    return frame if isinstance(frame, pd.DataFrame) else None
+    return _in_seconds(frame) if isinstance(frame, pd.DataFrame) else None
+
+
+def _in_seconds(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame with its durations as numbers of seconds; the same one if there are none."""
+    durations = [k for k, dtype in enumerate(frame.dtypes) if dtype.kind == "m"]
+    frame = frame.copy(deep=False) if durations else frame
+    for k in durations:
+        frame.isetitem(k, frame.iloc[:, k].dt.total_seconds().astype(float))
+    return frame
 
 
 def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
@@ -69,6 +79,7 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
         described = {}
     index = described.get("index_columns") if isinstance(described, dict) else None
     declared = index if isinstance(index, list) else []  # an index of the numbers 0 to M - 1 is no column
+    frame = _in_seconds(frame)
     frame.attrs = {DECLARED_INDEX: [str(name).strip() for name in declared if name in table.column_names]}
     return frame
 

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from milpbn.data.column import Column
-from milpbn.data.left_out import may_be_codes
+from milpbn.data.left_out import may_be_codes, may_identify
 from milpbn.data.options import ReadingOptions
 from milpbn.data.raw_table import RawTable
 from milpbn.errors import InputError
@@ -78,6 +78,11 @@ def decide_kinds(
     return kinds
 
 
+def counts_in_order(column: Column, kind: Kind) -> bool:
+    """Return whether the states of a nominal column are integers that no type declares, so that their order counts."""
+    return kind == "nominal" and column.is_numeric and column.declared is None and not column.differs_as_text
+
+
 def describe_kinds(
     columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
 ) -> list[str]:
@@ -102,13 +107,20 @@ def doubts_on_kinds(
 ) -> list[str]:
     """Return sentences on kinds that may be wrong.
 
-    They point out integers that may be codes, except in the columns whose kind was `declared`; nominal columns with
-    mostly numeric values; and different labels that are one number (01 and 1) or truth value (TRUE and True), and so
-    one state.
+    They point out identifiers that repeat and integers that may be codes, except in the columns whose kind was
+    `declared`; nominal columns with mostly numeric values; and different labels that are one number (01 and 1) or truth
+    value (TRUE and True), and so one state.
     """
     notes = []
+    undeclared = [f for f in features if f not in declared]
+    named = [f for f in undeclared if may_identify(columns[f], kinds[f] == "continuous")]
+    if named:
+        notes.append(
+            f"Columns whose names say that they identify something, taken as features: {', '.join(named)}. If new rows "
+            f"have other values there, leave them out (--drop {','.join(named)}, or drop={named} in Python)."
+        )
     codes = [
-        f for f in features if kinds[f] == "continuous" and f not in declared and may_be_codes(columns[f])
+        f for f in undeclared if kinds[f] == "continuous" and f not in named and may_be_codes(columns[f])
     ]
     if codes:
         notes.append(

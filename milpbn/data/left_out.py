@@ -15,6 +15,7 @@ from datetime import date, datetime
 from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import LEFT_OUT
@@ -93,7 +94,10 @@ def default_target(
     labels = {*leading_labels(list(columns)), *index}
     for name, column in reversed(list(columns.items())):
         why = "row index" if name in labels else None if name in nominal else looks_like(column)
-        if why not in ("row index", "empty") and not (why == "identifier" and column.is_numeric):
+        unnamed = why == "empty" and is_unnamed(
+            name
+        )  # under a name, missing values are labels that are not known yet
+        if not unnamed and why != "row index" and not (why == "identifier" and column.is_numeric):
             return name
     return None
 
@@ -103,7 +107,7 @@ def looks_like(column: Column) -> Why | None:
 
     - **row index**: row numbers, or any labels under a name that only row labels have
       (`milpbn.data.row_index.is_row_index`).
-    - **empty**: no values and no name of its own.
+    - **empty**: no values.
     - **date**: at least `LEAST_DATES` of the values are dates or times (types of pandas and Python, or texts such as
       2024-05-31, 31.5.2024, 31 May 2024 and 2024年5月31日), more than `FEW_DATES` different ones, or a different one in
       every row. Numbers such as 20240531 count if all of them are days of the years 1900 to 2100, and there are more
@@ -121,7 +125,7 @@ def looks_like(column: Column) -> Why | None:
     distinct = len(set(column.labels))
     unique = distinct == present
     if present == 0:
-        return "empty" if is_unnamed(column.name) else None
+        return "empty"
     if is_row_index(column):
         return "row index"
     if column.is_numeric:
@@ -180,7 +184,7 @@ def _holds_dates(column: Column) -> bool:
 
 def _is_date(value: object) -> bool:
     if not isinstance(value, str):
-        return isinstance(value, date | np.datetime64)  # a datetime and a pandas Timestamp are dates, too
+        return isinstance(value, date | np.datetime64 | pd.Period)  # datetime and Timestamp are dates, too
     text = value.strip()
     if _ISO_DATE.fullmatch(text):
         try:
@@ -199,16 +203,25 @@ def _is_date(value: object) -> bool:
     )
 
 
+def may_identify(column: Column, continuous: bool) -> bool:
+    """Return whether a feature with more than `FEW_STATES` labels or integers has the name of an identifier.
+
+    Its values repeat, such as the numbers of persons with several rows each (`looks_like` finds the others).
+    """
+    kind = column.integers is not None if continuous else True
+    return kind and len(set(column.labels)) > FEW_STATES and is_named(column.name, ID_WORDS)
+
+
 def may_be_codes(column: Column) -> bool:
     """Return whether integers that are taken as numbers may be codes, such as those of departments or postal areas.
 
-    They may be if their name says so (``zip``, ``icd_code``, or an identifier that repeats), if a text has leading
-    zeros, or if there are at most `MOST_CODES` of them, each in `ROWS_PER_CODE` rows on average, that begin with 0 or 1
-    and leave out no number, or leave out most numbers of their range (after division by their common divisor).
+    They may be if their name says so (``zip``, ``icd_code``), if a text has leading zeros, or if there are at most
+    `MOST_CODES` of them, each in `ROWS_PER_CODE` rows on average, that begin with 0 or 1 and leave out no number, or
+    leave out most numbers of their range (after division by their common divisor).
     """
     if not column.is_numeric or column.integers is None:
         return False
-    if is_named(column.name, _CODE_WORDS | ID_WORDS):
+    if is_named(column.name, _CODE_WORDS):
         return True
     if any(label.startswith("0") and label.isdigit() and len(label) > 1 for label in column.labels):
         return True
@@ -252,7 +265,7 @@ def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
 def _appearance(column: Column, why: Why) -> str:
     """Return what a column looks like, and its numbers of different values and of rows."""
     if why == "empty":
-        return "has no name and no values"
+        return "has no values"
     what = "free text" if why == "free text" else f"{'an' if why == 'identifier' else 'a'} {why}"
     counts = f"{len(set(column.labels))} different values in {np.count_nonzero(~column.missing)} rows"
     stray = f", nearly all of them numbers, but {column.stray_text}" if column.stray_text else ""

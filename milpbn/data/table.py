@@ -51,8 +51,6 @@ class Table:
         counted from 0, without those of dropped rows.
     kinds : mapping from column name to 'nominal' or 'continuous'
         Kinds of all columns; the target is nominal.
-    declared : frozenset of str
-        Names of the features whose kinds the user or a catalog has declared; others are detected.
     weights : float64 array, shape (M,)
         Positive sample weights, those of classes included.
     missing : {'drop', 'state', 'error'}
@@ -87,6 +85,8 @@ class Table:
         `Dataset.form` of its rows.
     has_class : bool
         Whether the last column is a class.
+    ordered : tuple of str
+        `Dataset.ordered` of its rows.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Table:
     units: bool = False
     form: Mapping[str, Any] = field(default_factory=dict)
     has_class: bool = True
-    declared: frozenset[str] = frozenset()
+    ordered: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -262,6 +262,7 @@ class Table:
             str(self.discretisation) if any(v.cuts for v in variables) else "",
             self.form,
             self.has_class,
+            self.ordered,
         )
 
     def values(self, index: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -222,7 +222,9 @@ def declared_kinds(
     floats = {str(name) for name, column in frame.items() if pd.api.types.is_float_dtype(column.dtype)}
     integers = {str(name) for name, column in frame.items() if pd.api.types.is_integer_dtype(column.dtype)}
     others = [str(name) for name in frame if str(name) not in declared | integers]
-    judged = [name for name in others if name not in floats or may_name_rows(name)]
+    judged = [
+        name for name in others if name not in floats or may_name_rows(name) or frame[name].isna().all()
+    ]
     columns = {str(name): Column.of(cells if name in judged else cells[:0]) for name, cells in frame.items()}
     found = look_alikes(columns, judged)
     for name in others:

@@ -100,11 +100,11 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
     {data}
-    missing : {"drop", "state", "error", "select"}, default="drop"
+    missing : {"drop", "state", "error", "select"}, optional
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
         number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe or
-        `select` choose between the first two. Predictions take them, too, except with "error", and marginalise them
-        unless they have a state.
+        `select` choose between the first two. By default a recipe chooses, and else the rows are dropped. Predictions
+        take them, too, except with "error", and marginalise them unless they have a state.
     random_state : int, RandomState or None, default=0
         Seed. With an int, one thread and no time limit, a fit can be repeated exactly.
 
@@ -127,6 +127,7 @@ interrupted
 
     objective: str = "sm"
     recipe: str | None = None
+    missing: str | None = None
     select: str | None = None
     select_by: str | None = None
     average: int = 1

@@ -30,6 +30,13 @@ SELECT = "select"
 ALLOWING = ("state", "drop", SELECT)
 
 
+def policy_of(model: Any) -> str:
+    """Return what an estimator does with missing values: its `missing`; by default what a recipe chooses, or "drop"."""
+    if model.missing is not None:
+        return str(model.missing)
+    return "drop" if getattr(model, "recipe", None) is None else SELECT
+
+
 class NetworkEstimator(DataParameters, BaseEstimator):
     """Base of the estimators whose model is a network, `classifier_`; a subclass is an `estimator` with a `fit`."""
 
@@ -42,20 +49,22 @@ class NetworkEstimator(DataParameters, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing in ALLOWING
+        tags.input_tags.allow_nan = policy_of(self) in ALLOWING
         return tags
 
     def _features(self, X: Any, y: Any) -> pd.DataFrame:
         """Return the checked columns of training data; refuse unknown values of `missing` and `absent_columns`."""
         policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
-        for option, words in (("absent_columns", ABSENT), ("missing", policies)):
-            given = getattr(self, option)
+        for option, given, words in (
+            ("absent_columns", self.absent_columns, ABSENT),
+            ("missing", policy_of(self), policies),
+        ):
             if given not in words:
                 raise InputError(f"{option} must be one of {', '.join(words)}; got {shorten(given)}.")
         return self._checked(X, reset=True, y=y)
 
     def _checked(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
-        allow_missing, asked = self.missing in ALLOWING, {"drop": self.drop, "features": self.features}
+        allow_missing, asked = policy_of(self) in ALLOWING, {"drop": self.drop, "features": self.features}
         return features_frame(self, X, reset=reset, allow_missing=allow_missing, y=y, **asked)
 
     def _read(
@@ -80,7 +89,7 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             features=[name.strip() for name in features],
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), *([] if target is None else [target])],
-            missing="state" if self.missing == SELECT else self.missing,  # type: ignore[arg-type]
+            missing="state" if policy_of(self) == SELECT else policy_of(self),  # type: ignore[arg-type]
             states=self.states,  # type: ignore[arg-type]
             discretise=self.discretise,
         )

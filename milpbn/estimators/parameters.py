@@ -159,7 +159,7 @@ class DataParameters:
     features: Columns = None
     continuous: Columns = None
     nominal: Columns = None
-    missing: str = "drop"
+    missing: str | None = "drop"
     states: str = ReadingOptions.states
     absent_columns: str = "error"
     discretise: str = ReadingOptions.discretise

@@ -10,7 +10,7 @@ import numpy as np
 
 from milpbn.errors import InputError
 from milpbn.estimators.inputs import seed, threads
-from milpbn.estimators.network import SELECT
+from milpbn.estimators.network import SELECT, policy_of
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.grid import DISCRETISE, MISSING
 from milpbn.solving.options import Options
@@ -61,14 +61,14 @@ def choices_of(model: Any) -> Choices:
         by=model.select_by,
         average=model.average,
     )
-    if model.missing == SELECT and not choices.of_missing:
+    if policy_of(model) == SELECT and not choices.of_missing:
         raise InputError(
             f"missing={SELECT!r} leaves the choice to validation; add recipe='accurate', or select with "
             "missing=drop,state in its grid, or choose drop, state or error."
         )
-    if model.recipe is None and choices.of_missing and model.missing != SELECT:
+    if model.recipe is None and choices.of_missing and policy_of(model) != SELECT:
         raise InputError(
-            f"{MISSING} is among the options to select, but missing={model.missing!r}; set missing={SELECT!r}."
+            f"{MISSING} is among the options to select, but missing={policy_of(model)!r}; set missing={SELECT!r}."
         )
     return choices
 
@@ -82,7 +82,7 @@ def given_to(model: Any) -> set[str]:
     chosen = {
         option for option, value in values.items() if value != defaults[options[option]] and not _is_cv(value)
     }
-    return chosen if model.missing == SELECT else {*chosen, MISSING}
+    return chosen if policy_of(model) == SELECT else {*chosen, MISSING}
 
 
 def _is_cv(value: Any) -> bool:

@@ -61,13 +61,8 @@ class RawData(Dataset):
     @property
     def numbers(self) -> list[str]:
         """Names of the features that hold numbers; few different integers are numbers, too, unless declared nominal."""
-        table, found = self.table, []
-        for name in table.features:
-            column = table.columns[name]
-            detected = column.is_numeric and column.declared is None and not column.differs_as_text
-            if table.kinds[name] == "continuous" or (detected and name not in table.declared):
-                found.append(name)
-        return found
+        table = self.table
+        return [n for n in table.features if table.kinds[n] == "continuous" or n in table.ordered]
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -210,3 +210,36 @@ def test_integers_that_may_be_codes_are_remarked_on():
     frame = pd.DataFrame({"department": department, "k": ["p", "q"] * 200})
     declared = read_table(frame, continuous=["department"])
     assert not any(note.startswith("Integers that may") for note in declared.notes)
+
+
+def test_identifiers_that_repeat_are_remarked_on():
+    person = np.repeat(np.random.default_rng(0).permutation(1000)[:50], 4)
+    frame = pd.DataFrame({"nr": person, "site_id": [f"s{n % 30}" for n in person], "k": ["p", "q"] * 100})
+    remark = "Columns whose names say that they identify something, taken as features: nr, site_id."
+    with pytest.warns(DataWarning, match=remark) as caught:
+        read_table(frame)
+    assert len(caught) == 1
+    assert "--drop nr,site_id" in str(caught[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read_table(frame, continuous=["nr"], nominal=["site_id"])
+        read_table(
+            frame.assign(nr=person / 2, site_id=[f"s{n % 20}" for n in person])
+        )  # no numbers of persons
+
+
+def test_the_order_of_integers_counts_unless_they_are_declared():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "rating": rng.integers(1, 6, 60),
+            "code": rng.integers(1, 6, 60),
+            "text": rng.choice(["u", "v", "w"], 60),
+            "kind": pd.Categorical(rng.integers(1, 4, 60)),
+            "size": rng.random(60),
+            "k": rng.integers(1, 4, 60),
+        }
+    )
+    data = read_table(frame, nominal=["code"]).dataset()
+    assert data.ordered == ("rating",)
+    assert data.take([0, 1]).ordered == ("rating",)

@@ -71,7 +71,8 @@ def why(values, name="x"):
         ("x", [f"昨日から頭痛と発熱{i}" for i in range(ROWS)], "free text"),
         ("x", [f"患者{i}" for i in range(ROWS)], "identifier"),
         ("x", [f"2024-13-{1 + i % 28:02d}" for i in range(ROWS)], "identifier"),
-        ("x", [None] * ROWS, None),
+        ("x", pd.period_range("2024-01", periods=ROWS, freq="M"), "date"),
+        ("x", [None] * ROWS, "empty"),
     ],
 )
 def test_what_columns_look_like(name, values, expected):
@@ -105,6 +106,17 @@ def test_columns_without_use_are_left_out_and_named(frame):
         assert repr(name) in note
     assert "(60 different values in 60 rows)" in note
     assert table.dataset().left_out == table.left_out
+
+
+def test_columns_without_values_drop_no_rows_but_stay_the_class_if_they_are_last(frame):
+    with pytest.warns(DataWarning, match="'later' has no values"):
+        table = read_table(frame.assign(later=None)[["a", "b", "later", "k"]])
+    assert table.n_rows == ROWS
+    assert dict(table.left_out) == {"later": "empty"}
+    new = frame[["a", "b", "k"]].assign(later=1.5)
+    assert read_samples(new, table.dataset().variables).n_samples == ROWS
+    with pytest.raises(InputError, match="No row of the data frame has a class in column 'k'"):
+        read_table(frame[["a", "b"]].assign(k=np.nan))
 
 
 @pytest.mark.parametrize("option", ["nominal", "continuous", "features"])

@@ -170,7 +170,7 @@ def test_missing_values_as_states():
     frame.loc[:4, "size"] = np.nan
     frame.loc[2:6, "colour"] = None
     frame["hole"] = ["?"] * 60
-    table = read_table(frame, target="class", missing="state")
+    table = read_table(frame, target="class", missing="state", nominal=["hole"])
     data = table.dataset()
     by_name = dict(zip(data.names, data.variables, strict=True))
     assert data.n_samples == 60
@@ -203,10 +203,14 @@ def test_missing_values_are_dropped_kept_or_refused():
         read_table(frame, missing="error")
     with pytest.raises(InputError, match="one of drop, state, error"):
         read_table(frame, missing="impute")
+    gaps = frame.assign(z=[None, "c", None, None], w=["d", "e", None, "f"])[["z", "w", "x", "y"]]
     with pytest.raises(InputError, match=r"Every row .* missing"):
-        read_table(frame.assign(z=None)[["z", "x", "y"]])
+        read_table(gaps)
+    assert read_table(frame.assign(z=None)[["z", "x", "y"]]).features == ("x",)
     with pytest.raises(InputError, match=r"no values in 'z'; leave it out \(--drop z\)"):
-        read_table(frame.assign(z=None)[["z", "x", "y"]])
+        read_table(frame.assign(z=None)[["z", "x", "y"]], nominal=["z"])
+    gaps = pd.concat([gaps, gaps.assign(z="d", w="e", y="p")])
+    assert "Rows dropped for missing values (most of them in 'z', 'x'): 5 of 8." in read_table(gaps).notes
     with pytest.raises(InputError, match=r"No row .* has a class in column 'y'; name another target"):
         read_table(frame.assign(y=None))
     with pytest.raises(InputError, match=r"No row .* has a class"):

@@ -322,6 +322,20 @@ def test_columns_of_data_frames_without_use_are_left_out() -> None:
     assert {"customer_id", "name"} <= set(kept.structure_)
 
 
+def test_durations_are_numbers_and_columns_without_values_drop_no_rows() -> None:
+    X, y = mixed()
+    stay = pd.to_timedelta(np.arange(len(X)) % 7 + 10 * y, unit="D")
+    X = X.assign(stay=stay).assign(none=np.nan, nothing=None)
+    with pytest.warns(DataWarning, match="'none' has no values; 'nothing' has no values"):
+        model = NaiveBayesClassifier().fit(X, y)
+    assert model.n_dropped_ == 0
+    (stay_variable,) = (v for v in model.classifier_.variables if v.name == "stay")
+    assert stay_variable.cuts == (8 * 86400.0,)
+    assert (model.predict(X) == model.predict(X.assign(none=1.0))).all()
+    read = milpbn.read_table(X[["stay", "flag"]].assign(y=y), discretise="quantile:2")
+    assert read.kinds["stay"] == "continuous"
+
+
 def test_columns_of_arrays_are_all_features() -> None:
     y = np.arange(60) % 2
     model = NaiveBayesClassifier().fit(np.column_stack([np.arange(60), y]), y)

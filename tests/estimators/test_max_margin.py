@@ -184,10 +184,12 @@ def test_the_recipe_and_what_is_given_beside_it() -> None:
         MaxMarginBNClassifier(recipe="best").fit(X, y)
 
 
-def test_the_average_of_a_recipe() -> None:
+def test_the_average_of_a_recipe_that_also_chooses_what_missing_values_mean() -> None:
     X, y = small(60, 3)
+    X = X.astype(object).mask(np.arange(180).reshape(60, 3) == 4)
     model = MaxMarginBNClassifier(recipe="readable", average=2, time_limit=20.0, parameters="cll").fit(X, y)
     assert len(model.classifier_.members) == 2
+    assert "missing" in model.result_.selection.options
     assert model._repr_html_().count("mb-picture") >= 2
     assert "Network 2 of 2" in model._repr_html_()
     assert np.allclose(model.predict_proba(X), model.classifier_.predict_proba(X))
