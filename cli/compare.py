@@ -161,6 +161,10 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     began = started()
     settings = control(run, began, run.time_limit)
     show_stages(began, quiet=run.quiet)
+    if raw and "discretise" in table.settings:
+        raise InputError(
+            "With --raw no column is cut before, so --discretise has no effect; leave one of them out."
+        )
     if raw:  # no row is lost, as the others do not lose it
         table = replace(table, settings={"missing": "state", **table.settings})
     source = table.read(data, in_units=bool(score.given.get("leave_one_out")))

@@ -191,6 +191,7 @@ def test_compare_on_raw_columns(tmp_path, monkeypatch):
     for words, sentence in (
         ("--raw --learners logistic,sm", "'sm' does not learn from raw columns (--raw, raw)"),
         ("--raw --p 0.9", "Options of the score need an exact search"),
+        ("--raw --discretise quantile:3", "--discretise has no effect"),
         ("--raw --parameters cll", "leave out --raw (raw) or --parameters"),
         ("--raw --learners ebm --set ebm.bags=3", "its options are interactions, outer_bags."),
     ):
