@@ -74,6 +74,11 @@ def read_xdsl(text: str) -> list[PlainNode]:
             values = _noisy_max(element, len(node.states), [sizes.get(parent, 0) for parent in parents])
         else:
             found = _words(element, "resultingstates")
+            strange = next((result for result in found if result not in node.states), None)
+            if strange is not None:
+                raise InputError(
+                    f"The node {node.name!r} has the result {strange!r}, which is none of its states."
+                )
             values = [float(s == result) for result in found for s in node.states]
             values = values or [number_of(word) for word in _words(element, "probabilities")]
         lists.append((node.name, parents, values, ""))

@@ -89,7 +89,7 @@ def test_our_boxes_do_not_overlap():
         (("nodes>", "knots>"), "not GeNIe's"),
         (("</nodes>", "</nodes><dynamic />"), "not GeNIe's"),
         (("deterministic", "decision"), "'D' is of the kind decision"),
-        (("y y y x", "y y y z"), "'D' has a row with the sum 0"),
+        (("y y y x", "y y y z"), "'D' has the result 'z', which is none of its states"),
         (("y y y x", "y y y"), "'D' has 10 values, but needs 12"),
         (("<parents>A</parents>", "<parents>Q</parents>"), "'B' names 'Q'"),
         (("<strengths>1 0", "<strengths>1 1"), "'M' has strengths that are no orders"),
