@@ -74,7 +74,7 @@ def read_xdsl(text: str) -> list[PlainNode]:
             values = _noisy_max(element, len(node.states), [sizes.get(parent, 0) for parent in parents])
         else:
             found = _words(element, "resultingstates")
-            strange = next((result for result in found if result not in node.states), None)
+            strange = next((result for result in found if node.states and result not in node.states), None)
             if strange is not None:
                 raise InputError(
                     f"The node {node.name!r} has the result {strange!r}, which is none of its states."
