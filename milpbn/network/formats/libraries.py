@@ -159,19 +159,31 @@ def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Cla
     Raises
     ------
     InputError
-        If a node has no table, or `as_classifier` raises it.
+        If a node has no table, or one that does not fit the graph or the other tables, or `as_classifier` raises it.
     """
+    cpds = {key: model.get_cpds(key) for key in model.nodes}
+    missing = [key for key, cpd in cpds.items() if cpd is None]
+    if missing:
+        raise InputError(f"The variable {missing[0]!r} of pgmpy's model has no table; fit the model first.")
+    states = {key: tuple(map(str, cpd.state_names[key])) for key, cpd in cpds.items()}
     nodes = []
-    for key in model.nodes:
-        cpd = model.get_cpds(key)
-        if cpd is None:
-            raise InputError(f"The variable {key!r} of pgmpy's model has no table; fit the model first.")
+    for key, cpd in cpds.items():
+        if set(cpd.variables[1:]) != set(model.predecessors(key)):
+            raise InputError(
+                f"The table of {key!r} does not have the parents of pgmpy's graph; fit the model again."
+            )
         table = np.moveaxis(np.asarray(cpd.values, dtype=np.float64), 0, -1)
-        parents = tuple(str(name) for name in cpd.variables[1:])
+        for axis, parent in enumerate(cpd.variables[1:]):
+            here = list(map(str, cpd.state_names[parent]))  # each table of pgmpy has an order of its own
+            if sorted(here) != sorted(states[parent]):
+                raise InputError(
+                    f"The table of {key!r} has other states of {parent!r} than this variable's own table."
+                )
+            table = np.take(table, [here.index(state) for state in states[parent]], axis)
         names = pd.Series(cpd.state_names[key], name=str(key))
         properties = {LABEL_TYPE: Column.of(names).label_type, **milpbn_properties(model.nodes[key])}
-        states = tuple(map(str, cpd.state_names[key]))
-        nodes.append(PlainNode(str(key), states, parents, table, properties))
+        parents = tuple(str(name) for name in cpd.variables[1:])
+        nodes.append(PlainNode(str(key), states[key], parents, table, properties))
     return as_classifier(nodes, target, "pgmpy")
 
 

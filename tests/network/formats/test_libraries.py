@@ -63,6 +63,28 @@ def test_a_model_without_tables_is_refused():
         from_pgmpy(network_of_pgmpy([("a", "b")]), "b")
 
 
+def test_tables_of_pgmpy_have_orders_of_states_of_their_own():
+    """The order of a parent's states in the table of a child may be another one than in its own table."""
+    factors = pytest.importorskip("pgmpy.factors.discrete")
+
+    def x(names):
+        states = {"x": ["a", "b"], "y": names}
+        return factors.TabularCPD("x", 2, [[0.9, 0.2], [0.1, 0.8]], ["y"], [2], state_names=states)
+
+    model = network_of_pgmpy([("y", "x")])
+    model.add_cpds(factors.TabularCPD("y", 2, [[0.3], [0.7]], state_names={"y": ["n", "p"]}), x(["p", "n"]))
+    found = from_pgmpy(model, "y").predict_proba(pd.DataFrame({"x": ["a"]}))
+    assert found == pytest.approx([[0.06 / 0.69, 0.63 / 0.69]])  # P(n) P(a | n) = .3 .2, P(p) P(a | p) = .7 .9
+    model.add_cpds(x(["p", "q"]))
+    with pytest.raises(InputError, match="'x' has other states of 'y'"):
+        from_pgmpy(model, "y")
+    model.add_node("z")
+    model.add_cpds(factors.TabularCPD("z", 1, [[1.0]]), x(["n", "p"]))
+    model.add_edge("z", "x")
+    with pytest.raises(InputError, match="'x' does not have the parents"):
+        from_pgmpy(model, "y")
+
+
 @pytest.mark.parametrize("kind", ["int", "float", "bool", "str", "interval", "interval as text"])
 def test_a_model_that_pgmpy_fitted_predicts_as_in_pgmpy(kind):
     """Names of states are numbers, truth values and intervals of pandas, some in the order of their texts."""
