@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.labels import label_of
 from milpbn.errors import InputError
 from milpbn.network.intervals import Interval, score_interval, stratified_mean_interval
 from milpbn.util.jsonable import Fields
@@ -286,7 +287,7 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
 
 def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:
     """Return the costs of a mapping by label, in the order of the classes, possibly with that of abstaining last."""
-    rows = {str(key): value for key, value in costs.items() if key != ABSTAIN or ABSTAIN in classes}
+    rows = {label_of(key): value for key, value in costs.items() if key != ABSTAIN or ABSTAIN in classes}
     unknown = [label for label in rows if label not in classes]
     absent = [label for label in classes if label not in rows]
     for labels, what in ((unknown, "name {!r}, which is no class"), (absent, "lack the class {!r}")):
@@ -298,7 +299,7 @@ def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[flo
     answers = tuple(classes)
     for label in classes:
         row = rows[label]
-        own = {str(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
+        own = {label_of(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
         if not found and ABSTAIN in own and ABSTAIN not in classes:
             answers = (*classes, ABSTAIN)
         if set(own) != set(answers):

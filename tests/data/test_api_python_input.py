@@ -270,7 +270,10 @@ def test_integers_beside_nulls_of_arrow_keep_their_digits():
     table = pyarrow.table({"a": codes, "y": ["p", "q", "q", "p"] * 5})
     found = read_table(table, target="y", missing="state").dataset().variables[0]
     assert found.states == (str(2**60), str(2**60 + 1), "?")
-    assert read_table({"a": ["p", "q"] * 10}, codes).dataset().variables[-1].states == found.states[:2]
+    assert (
+        read_table(pd.DataFrame({"a": ["p", "q"] * 10}), codes).dataset().variables[-1].states
+        == found.states[:2]
+    )
     masked = np.ma.array([[2**60 + 1], [2**60], [1]] * 5, mask=[[0], [0], [1]] * 5)
     assert (
         read_table(masked, ["p", "q", "q"] * 5, missing="state").dataset().variables[0].states == found.states
