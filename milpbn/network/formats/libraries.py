@@ -81,6 +81,7 @@ def from_networkx(graph: nx.DiGraph, target: str | None = None) -> Classifier:
         If a node lacks ``states``, ``parents`` or ``table``, its parents are not those of the arcs, or `as_classifier`
         raises it.
     """
+    _require(graph, "A DiGraph of networkx", "predecessors")
     nodes = []
     for key, attributes in graph.nodes(data=True):
         missing = [name for name in ("states", "parents", "table") if name not in attributes]
@@ -105,6 +106,7 @@ def structure_from_networkx(graph: nx.DiGraph, target: str) -> Structure:
     InputError
         If the target is not a node, or the graph has a cycle.
     """
+    _require(graph, "A DiGraph of networkx", "predecessors")
     names = [str(key) for key in graph.nodes if str(key) != target]
     if len(names) == len(graph.nodes):
         raise InputError(f"The graph has no node {target!r}, which is to be the class variable.")
@@ -161,8 +163,9 @@ def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Cla
     InputError
         If a node has no table, or one that does not fit the graph or the other tables, or `as_classifier` raises it.
     """
+    _require(model, "A DiscreteBayesianNetwork of pgmpy", "get_cpds")
     cpds = {key: model.get_cpds(key) for key in model.nodes}
-    missing = [key for key, cpd in cpds.items() if cpd is None]
+    missing = [key for key, cpd in cpds.items() if not hasattr(cpd, "state_names")]
     if missing:
         raise InputError(f"The variable {missing[0]!r} of pgmpy's model has no table; fit the model first.")
     states = {key: tuple(map(str, cpd.state_names[key])) for key, cpd in cpds.items()}
@@ -230,6 +233,7 @@ def from_pyagrum(network: BayesNet, target: str | None = None) -> Classifier:
     InputError
         If `as_classifier` raises it.
     """
+    _require(network, "A BayesNet of pyAgrum", "propertyWithDefault")
     try:
         properties = json.loads(network.propertyWithDefault(PROPERTIES, "{}"))
     except json.JSONDecodeError:
@@ -245,3 +249,9 @@ def from_pyagrum(network: BayesNet, target: str | None = None) -> Classifier:
         states = tuple(network.variable(number).labels())
         nodes.append(PlainNode(own, states, tuple(reversed(parents)), table, kept))
     return as_classifier(nodes, target, "pyAgrum")
+
+
+def _require(network: object, what: str, method: str) -> None:
+    """Refuse an object that lacks a method of the kind that is expected."""
+    if not hasattr(network, method):
+        raise InputError(f"{what} is expected, not a {type(network).__name__}.")

@@ -43,6 +43,17 @@ def test_incomplete_graphs_are_refused():
         from_networkx(graph)
 
 
+@pytest.mark.parametrize("read", [from_networkx, from_pgmpy, from_pyagrum, structure_from_networkx])
+def test_objects_of_another_kind_are_refused(read):
+    with pytest.raises(InputError, match=r"A \w+ of \w+ is expected, not a Graph"):
+        read(nx.Graph([("a", "b")]), "b")
+
+
+def test_a_graph_without_nodes_is_refused():
+    with pytest.raises(InputError, match="It has no variables"):
+        from_networkx(nx.DiGraph(), "b")
+
+
 def network_of_pgmpy(arcs):
     return pytest.importorskip("pgmpy.models").DiscreteBayesianNetwork(arcs)
 
