@@ -265,7 +265,7 @@ def _share(right: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[floa
 
 def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None) -> tuple[Any, str]:
     """Return costs and origin of ``missed`` and ``false_alarm``."""
-    positive = str(given.get("positive", rarest))
+    positive = label_of(given.get("positive", rarest))
     if len(classes) != 2:
         raise InputError(
             f"missed and false-alarm (--cost) are for two classes, and there are {len(classes)}; give the cost of "
