@@ -67,7 +67,7 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
         frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
         for k, column in enumerate(table.columns):
             if column.null_count and str(column.type) in _LONG:
-                frame.isetitem(k, _series(column))
+                frame.isetitem(k, _series(column).array)
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are among them
         raise InputError(f"The columns of {where} cannot be read: {str(error).rstrip('.')}.") from None
     try:

@@ -103,7 +103,8 @@ def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
         if given != kind and kind == np.float64 and found.iloc[:, k].abs().max() > MAX_EXACT:
             present = frame.iloc[:, k].dropna()
             if all(isinstance(value, numbers.Integral) for value in present):
-                found.isetitem(k, frame.iloc[:, k].astype("Int64" if max(present) < 2**63 else "UInt64"))
+                exact = frame.iloc[:, k].astype("Int64" if max(present) < 2**63 else "UInt64")
+                found.isetitem(k, exact.array)
     return found
 
 
