@@ -102,12 +102,11 @@ def _gather(
 
 def _read(path: str) -> dict[str, Any]:
     """Return the costs in a file by true label and predicted label."""
-    import csv
-
+    from milpbn.data.separators import divide
     from milpbn.util.jsonable import read_text
 
-    reader = csv.reader(read_text(path, "file of costs").splitlines())
-    rows = [([cell.strip() for cell in row], reader.line_num) for row in reader if row]
+    records = divide(read_text(path, "file of costs"), f"the file of costs {path!r}").records
+    rows = [([cell.strip() for cell in record.cells], record.line) for record in records]
     if len(rows) < 2:
         raise InputError(
             f"The file of costs {path!r} needs a line with the predicted labels, and a line for each true label."

@@ -41,7 +41,9 @@ def info(file: str, table: TableOptions) -> None:
 
 
 def _is_object(path: str) -> bool:
-    """Whether a file holds a JSON object, by its first character."""
+    """Whether a file holds a JSON object, by its first character; a pipe can be read only once, as a table."""
+    if not Path(path).is_file():
+        return False
     try:
         with open(path, "rb") as opened:
             return opened.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")

@@ -7,9 +7,13 @@ from typing import Any, Protocol
 import numpy as np
 import pandas as pd
 
+from milpbn.data.labels import MAX_EXACT
 from milpbn.data.row_index import DECLARED_INDEX
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
+
+#: Arrow's integers that float64 may round, and what pandas keeps them in beside nulls.
+_LONG = {"int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
 
 
 class ArrowTable(Protocol):
@@ -71,6 +75,9 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     """
     try:
         frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
+        for k, column in enumerate(table.columns):
+            if column.null_count and str(column.type) in _LONG:
+                frame.isetitem(k, _series(column).array)
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are among them
         raise InputError(f"The columns of {where} cannot be read: {str(error).rstrip('.')}.") from None
     try:
@@ -84,13 +91,21 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     return frame
 
 
+def _series(column: Any) -> pd.Series:
+    """Return a column of pyarrow as a series, without rounding: pandas' usual type of integers and nulls is float64."""
+    series: pd.Series = column.to_pandas()
+    if column.null_count and str(column.type) in _LONG and series.abs().max() > MAX_EXACT:
+        return column.to_pandas(types_mapper=lambda kind: _LONG.get(str(kind)))
+    return series
+
+
 def unmasked(array: Any) -> Any:
     """Return a masked array with the values under the mask missing, and everything else unchanged."""
     if not isinstance(array, np.ma.MaskedArray):
         return array
     if not np.ma.is_masked(array):
         return array.data
-    if array.dtype.kind in "iuf":
+    if array.dtype.kind == "f" or (array.dtype.kind in "iu" and abs(array).max() <= MAX_EXACT):
         return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
     cells = np.array(array.data, dtype=object)
     cells[np.ma.getmaskarray(array)] = None
@@ -112,7 +127,7 @@ def column_of(labels: Any) -> pd.Series:
     if is_arrow(labels):
         pyarrow = import_extra("pyarrow", "parquet", f"Reading a {type(labels).__name__}")
         name = getattr(labels, "name", None)
-        return pyarrow.chunked_array(labels).to_pandas().rename(name)
+        return _series(pyarrow.chunked_array(labels)).rename(name)
     shape = np.shape(labels)
     if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
         raise InputError(f"y must hold one label per row of X; it has the shape {shape}.")

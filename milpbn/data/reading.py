@@ -111,8 +111,21 @@ def _read_bytes(path: Path) -> bytes:
     return data
 
 
+#: How files begin that are no text files of tables, and what they are.
+_NO_TABLES = {
+    b"\x1f\x8b": "compressed with gzip; call it .csv.gz",
+    b"PK\x03\x04": "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV",
+    b"PAR1\x15": "Parquet; call it .parquet",
+    b"version https://git-lfs.github.com/": "a pointer of Git LFS; fetch the file itself with git lfs pull",
+    b"<!DOCTYPE": "a web page; download the table itself",
+}
+
+
 def _decode(data: bytes, where: str, form: TextFormat) -> str:
     """Return the text of a file in the encoding that the user gives, that of its byte order mark, or UTF-8."""
+    for mark, what in _NO_TABLES.items():
+        if data[: len(mark)].upper() == mark.upper():
+            raise InputError(f"The file {where} is no table, but {what}.")
     marked = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
     encoding = form.encoding or marked
     try:

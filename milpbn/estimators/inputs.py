@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 
 from milpbn.data.column import Column
 from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
-from milpbn.data.labels import label_of
+from milpbn.data.labels import MAX_EXACT, label_of
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
 from milpbn.data.variables import encode_column, learn_nominal
@@ -76,7 +76,7 @@ def features_frame(
             check_array(np.empty(X.shape), estimator=estimator, input_name="X")  # raises
         names = [str(c) if str(c).strip() else "" for c in X.columns]
         empty = [not name and bool(X.iloc[:, k].isna().all()) for k, name in enumerate(names)]
-        frame = X.set_axis(name_unnamed(names, empty, "X"), axis=1).reset_index(drop=True).infer_objects()
+        frame = _inferred(X.set_axis(name_unnamed(names, empty, "X"), axis=1).reset_index(drop=True))
         used = frame.drop(columns=list(asked_out(frame, drop, features)))
         _check_finite(estimator, used, allow_missing)
     else:
@@ -87,13 +87,25 @@ def features_frame(
         if reset and y is None:
             validate_data(estimator, X, y, **options)  # raises
         X = validate_data(estimator, X, **options)
-        frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).infer_objects()
+        frame = _inferred(pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]))
         used = frame.drop(columns=list(asked_out(frame, drop, features)))
         if finite is False:
             _check_finite(estimator, used, allow_missing)
     for name, column in used.items():
         _check_scalars(str(name), column)
     return frame
+
+
+def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return columns of objects with the type of their values; integers beside missing values are not rounded."""
+    found = frame.infer_objects()
+    for k, (given, kind) in enumerate(zip(frame.dtypes, found.dtypes, strict=True)):
+        if given != kind and kind == np.float64 and found.iloc[:, k].abs().max() > MAX_EXACT:
+            present = frame.iloc[:, k].dropna()
+            if all(isinstance(value, numbers.Integral) for value in present):
+                exact = frame.iloc[:, k].astype("Int64" if max(present) < 2**63 else "UInt64")
+                found.isetitem(k, exact.array)
+    return found
 
 
 def _columns_hint(estimator: Any, X: pd.DataFrame) -> str:

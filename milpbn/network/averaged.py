@@ -112,7 +112,7 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
         The log-odds of the average itself are no sum over families. All networks compare the same two classes, by
         default the most probable ones of the average.
         """
-        check_classes(self.classes, label, against)
+        label, against = check_classes(self.classes, label, against)
         data = self.encode(source)
         parts, posterior = self._encodings(data), self.predict_log_posterior(data)
         chosen = [None if name is None else self.classes.index(name) for name in (label, against)]

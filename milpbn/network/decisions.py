@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.labels import label_of
 from milpbn.errors import InputError
 from milpbn.network.intervals import Interval, score_interval, stratified_mean_interval
 from milpbn.util.jsonable import Fields
@@ -264,7 +265,7 @@ def _share(right: NDArray[np.bool_], weights: NDArray[np.float64]) -> tuple[floa
 
 def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None) -> tuple[Any, str]:
     """Return costs and origin of ``missed`` and ``false_alarm``."""
-    positive = str(given.get("positive", rarest))
+    positive = label_of(given.get("positive", rarest))
     if len(classes) != 2:
         raise InputError(
             f"missed and false-alarm (--cost) are for two classes, and there are {len(classes)}; give the cost of "
@@ -286,7 +287,7 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
 
 def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:
     """Return the costs of a mapping by label, in the order of the classes, possibly with that of abstaining last."""
-    rows = {str(key): value for key, value in costs.items() if key != ABSTAIN or ABSTAIN in classes}
+    rows = {label_of(key): value for key, value in costs.items() if key != ABSTAIN or ABSTAIN in classes}
     unknown = [label for label in rows if label not in classes]
     absent = [label for label in classes if label not in rows]
     for labels, what in ((unknown, "name {!r}, which is no class"), (absent, "lack the class {!r}")):
@@ -298,7 +299,7 @@ def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[flo
     answers = tuple(classes)
     for label in classes:
         row = rows[label]
-        own = {str(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
+        own = {label_of(key): value for key, value in row.items()} if isinstance(row, Mapping) else {}
         if not found and ABSTAIN in own and ABSTAIN not in classes:
             answers = (*classes, ABSTAIN)
         if set(own) != set(answers):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.data.encodings import missing_values, unknown_values
+from milpbn.data.labels import label_of
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.network.calibration import (
     ReliabilityBin,
@@ -265,7 +266,7 @@ def evaluate(
             f"No row of {data.name!r} has a class label that the classifier knows; "
             f"column {classifier.variables[-1].name!r} must hold labels such as {classifier.classes[0]!r}."
         )
-    positive_class(classifier.classes, data, positive)
+    positive = None if positive is None else positive_class(classifier.classes, data, positive)
     rows = labelled_rows(data)
     if not (rows.y >= 0).any():
         raise InputError(
@@ -372,6 +373,7 @@ def positive_class(classes: Sequence[str], data: Dataset, asked: str | None) -> 
 
     `InputError` if it is no class.
     """
+    asked = None if asked is None else label_of(asked)
     if asked is not None and asked not in classes:
         raise InputError(
             f"--positive (positive) is {asked!r}, and the classes are {', '.join(map(repr, classes))}."

@@ -259,6 +259,7 @@ def _outcome(h: Any, milp: Milp, model_status: Any, detail: str, events: MilpEve
         status.kSolutionLimit: "node",
         status.kMemoryLimit: "memory",
         status.kInterrupt: "user",
+        status.kObjectiveTarget: "gap",
     }
     if model_status == status.kOptimal:
         return Outcome(finished=True, detail=detail)

@@ -76,8 +76,8 @@ class Options(DeclaredOptions):
     within : float or None
         Find all structures whose score is at most so many nats below the best one, but at most `n_best` of them, or
         1000 if `n_best` is 1. Scores that differ by less than the tolerance of a proof count as equal.
-    solver_options : mapping of str to str
-        Parameters of the MILP solver itself.
+    solver_options : mapping
+        Parameters of the MILP solver itself: text, numbers or truth values, by name.
     parameters : str or None
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
         (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them. What is not ``ml``
@@ -121,7 +121,11 @@ class Options(DeclaredOptions):
 
     def __post_init__(self) -> None:
         convert_fields(self)
-        object.__setattr__(self, "solver_options", dict(self.solver_options or {}))
+        own = self.solver_options or {}
+        if not isinstance(own, Mapping):
+            raise InputError(f"solver_options must be a mapping from names to values, got {own!r}.")
+        texts = {str(key): str(v).lower() if isinstance(v, bool) else str(v) for key, v in own.items()}
+        object.__setattr__(self, "solver_options", texts)
         if self.start is not None and not isinstance(self.start, Structure):
             raise InputError(
                 f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."

@@ -37,7 +37,7 @@ def test_costs_of_a_file_and_of_the_command_line_decide_alike(ward, tmp_path):
     )
     given = run("predict", ward / "c.json", ward / "test.csv", *COSTS, "-q").stdout
     assert run("predict", tmp_path / "d.json", ward / "test.csv", "-q").stdout == given
-    (tmp_path / "costs.csv").write_text("true,well,sick\nwell,0,1\nsick,20,0\n")
+    (tmp_path / "costs.csv").write_text(";well;sick\nwell;0;1\nsick;20;0\n")  # as Excel writes it in Europe
     by_file = run(
         "predict", ward / "c.json", ward / "test.csv", "--costs", tmp_path / "costs.csv", "-q"
     ).stdout

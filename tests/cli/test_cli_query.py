@@ -52,6 +52,7 @@ def test_samples_are_rows_of_a_table(classifier, tmp_path):
     assert again.stdout == done.stdout
     (tmp_path / "drawn.csv").write_text(done.stdout)
     succeed("evaluate", classifier, tmp_path / "drawn.csv")
+    assert "draw fewer" in refused("query", classifier, "--sample", str(10**13)).stderr
 
 
 def test_averages_have_posteriors_and_pseudo_tans_nothing(classifier, tmp_path):

@@ -1,6 +1,8 @@
 """Text files of many kinds on the command line and in Python: what is said, and how the options override it."""
 
+import os
 import random
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +172,14 @@ def test_every_verb_that_reads_a_table_has_the_options(folder, tmp_path, words):
     )
     assert "'temp'" in done.output
     assert "--encoding" in refused(*arguments, odd, *after, "--separator", "^").output
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_info_reads_a_pipe_once(tmp_path):
+    table = write(tmp_path / "table.csv", ".", ",")
+    os.mkfifo(tmp_path / "pipe.csv")
+    threading.Thread(
+        target=(tmp_path / "pipe.csv").write_bytes, args=(table.read_bytes(),), daemon=True
+    ).start()
+    shown = succeed("info", tmp_path / "pipe.csv").stdout
+    assert shown.replace("pipe", "table") == succeed("info", table).stdout

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 import milpbn
-from milpbn.data import read_samples
+from milpbn.data import read_samples, read_table
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
@@ -261,3 +261,20 @@ def test_no_warning_where_no_row_was_dropped() -> None:
         assert milpbn.solve(whole, threads=1, verbose=False).notes == ()
         table = milpbn.read_table(pd.DataFrame(FRAME), missing="state")
     assert table.n_rows == 6
+
+
+def test_integers_beside_nulls_of_arrow_keep_their_digits():
+    """pandas reads such columns from Parquet as float64, in which 2^60 and 2^60 + 1 are one number."""
+    pyarrow = pytest.importorskip("pyarrow")
+    codes = pyarrow.array([2**60 + 1, 2**60, None, 2**60 + 1] * 5)
+    table = pyarrow.table({"a": codes, "y": ["p", "q", "q", "p"] * 5})
+    found = read_table(table, target="y", missing="state").dataset().variables[0]
+    assert found.states == (str(2**60), str(2**60 + 1), "?")
+    assert (
+        read_table(pd.DataFrame({"a": ["p", "q"] * 10}), codes).dataset().variables[-1].states
+        == found.states[:2]
+    )
+    masked = np.ma.array([[2**60 + 1], [2**60], [1]] * 5, mask=[[0], [0], [1]] * 5)
+    assert (
+        read_table(masked, ["p", "q", "q"] * 5, missing="state").dataset().variables[0].states == found.states
+    )

@@ -399,3 +399,10 @@ def test_tiny_and_huge_weights_are_treated_alike_by_all(model: Any) -> None:
         weights[0] = weight
         with pytest.raises(InputError, match=said):
             model.fit(X, y, sample_weight=weights)
+
+
+def test_integers_beside_missing_values_keep_their_digits() -> None:
+    cells = np.array([[2**60 + 1], [2**60], [None]] * 10, dtype=object)
+    model = NaiveBayesClassifier(missing="state", nominal=[0]).fit(cells, [0, 1, 1] * 10)
+    assert model.classifier_.variables[0].states == (str(2**60), str(2**60 + 1), "?")
+    assert model.predict(cells[:2]).tolist() == [0, 1]

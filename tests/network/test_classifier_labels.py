@@ -157,3 +157,15 @@ def test_a_column_that_is_absent_is_warned_about_in_the_line_that_called(recwarn
     assert warning.filename == __file__
     assert str(warning.message) == "1 of 2 columns is absent ('a'): marginalised."
     assert np.array_equal(found, classifier.predict_proba(X.assign(a=np.nan)))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "bool"])
+def test_a_label_of_the_own_type_names_its_class(dtype):
+    table = read_table(X, Y.astype(dtype))
+    classifier = Classifier.fit(table.dataset(), Structure(("a", "b", "class"), ((2,), (), ())), 1.0)
+    first, last = classifier.labels
+    explained = classifier.explain_local(X[:1], label=last, against=first)[0]
+    assert (explained.against, explained.label) == classifier.classes
+    assert evaluate(classifier, table, positive=last).positive == classifier.classes[1]
+    costs = {"missed": 20, "false_alarm": 1, "positive": last}
+    assert classifier.deciding(costs).decision.costs == ((0, 1), (20, 0))

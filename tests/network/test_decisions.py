@@ -64,6 +64,8 @@ def test_costs_by_label_have_the_order_of_the_classes():
     assert DecisionRule.of(pd.DataFrame(costs).T, ("a", "b", "c"), None).costs == expected
     numbers = pd.DataFrame([[0, 1], [2, 0]], index=[0, 1], columns=[0, 1])
     assert DecisionRule.of(numbers, ("0", "1"), None).costs == ((0, 1), (2, 0))
+    numbers = {0.0: {0.0: 0, 1.0: 1}, np.float32(1): {0.0: 2, 1.0: 0}}  # the labels of a class of floats
+    assert DecisionRule.of(numbers, ("0", "1"), None).costs == ((0, 1), (2, 0))
 
 
 @pytest.mark.parametrize(

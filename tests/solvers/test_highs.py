@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from running import random_data
 
-from milpbn import Constraints, Score, Structure, rescore, solve
+from milpbn import Constraints, InputError, Score, Structure, rescore, solve
 
 
 @pytest.mark.parametrize("acyclicity", ["order", "cluster"])
@@ -30,3 +30,13 @@ def test_points_that_highs_calls_infeasible_after_its_proof_are_kept(acyclicity)
     ]
     assert result.optimal
     assert result.objective == pytest.approx(np.max(values))
+
+
+def test_options_of_highs_may_be_numbers_and_reaching_its_target_is_no_failure():
+    """The model minimises, so that every structure is below a target of 1e9."""
+    options = {"objective_target": -1e9, "mip_max_nodes": 10, "mip_detect_symmetry": False}
+    how = {"backend": "highs", "threads": 1, "root_bound": False, "warm_start": False, "verbose": False}
+    result = solve(random_data(3), Score("sm"), solver_options=options, **how)
+    assert (result.reason, result.limit) == ("feasible", "gap")
+    with pytest.raises(InputError, match="solver_options must be a mapping"):
+        solve(random_data(3), Score("sm"), solver_options=["presolve=off"], **how)

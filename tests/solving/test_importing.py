@@ -392,6 +392,7 @@ def test_solutions_that_do_not_fit_are_refused(exported, written):
     other = next(f"p_0_{k}" for k in range(9) if f"p_0_{k}" != chosen)
     for own, objective, words, options in (
         ({n: v for n, v in values.items() if n != mark}, z, "other data or other options", {}),
+        ({f"C{k}": v for k, v in enumerate(values.values())}, z, "of this model's columns, but 'C0'", {}),
         ({**values, other: 1.0}, z, "two parent sets", {}),
         ({**values, chosen: 0.0}, z, "no parent set", {}),
         ({**values, chosen: 0.5}, z, "must be 0 or 1", {}),

@@ -71,10 +71,15 @@ class Sidecar:
         InputError, a sentence that begins with `where`, if the solution belongs to another model, is not integral, does
         not choose one parent set for every variable, or has a cycle.
         """
+        if not any(name in self.columns for name in values):
+            raise InputError(
+                f"{where} has none of this model's columns, but {next(iter(values), 'none')!r}; have the solver keep "
+                "the names of the model, or give its own model with --model."
+            )
         if round(values.get(self.fingerprint, 0.0)) != 1:
             raise InputError(
                 f"{where} is not a solution of this model (it lacks the column {self.fingerprint}): it belongs to "
-                "other data or other options; give its own model with --model."
+                "other data or other options, or is cut off; give its own model with --model."
             )
         chosen: dict[str, list[str]] = {}
         for column, (variable, parents) in self.columns.items():

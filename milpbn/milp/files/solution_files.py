@@ -224,7 +224,7 @@ def _read_scip(lines: _Lines) -> Solution:
                     number, f"the line {line.strip()!r} does not end in (obj:...); the file may be cut off"
                 )
             lines.add_pair(values, number, line)
-    if not available:
+    if not available or not values:  # without a solution the objective is infinite
         lines.no_solution(status)
     return Solution("scip", values, objective, None, status)
 

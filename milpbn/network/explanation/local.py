@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
+from milpbn.data.labels import label_of
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.columns import effects_of, shared_columns, taken_apart
@@ -236,7 +237,7 @@ def explain_rows(
         to compare with, by default the most probable one of the others.
     """
     classes = variables[-1].states
-    check_classes(classes, label, against)
+    label, against = check_classes(classes, label, against)
     found: dict[int, LocalExplanation] = {}
     base = base_rates(data.names, cpts, len(classes))
     families = effects_of(variables, cpts)
@@ -246,8 +247,11 @@ def explain_rows(
     return tuple(found[m] for m in range(data.n_samples))
 
 
-def check_classes(classes: Sequence[str], label: str | None, against: str | None) -> None:
-    """Raise `InputError` if the classes to compare are not two of the classifier's; the message lists these."""
+def check_classes(
+    classes: Sequence[str], label: str | None, against: str | None
+) -> tuple[str | None, str | None]:
+    """Return the classes to compare as text; `InputError`, with a list, if they are not two of the classifier's."""
+    label, against = (None if name is None else label_of(name) for name in (label, against))
     for name in (label, against):
         if name is not None and name not in classes:
             raise InputError(
@@ -255,6 +259,7 @@ def check_classes(classes: Sequence[str], label: str | None, against: str | None
             )
     if label is not None and label == against:
         raise InputError(f"The class {label!r} cannot be compared with itself; name two classes.")
+    return label, against
 
 
 def pair(log_joint: NDArray[np.float64], label: int | None, against: int | None) -> tuple[int, int]:

@@ -81,6 +81,7 @@ def from_networkx(graph: nx.DiGraph, target: str | None = None) -> Classifier:
         If a node lacks ``states``, ``parents`` or ``table``, its parents are not those of the arcs, or `as_classifier`
         raises it.
     """
+    _require(graph, "A DiGraph of networkx", "predecessors")
     nodes = []
     for key, attributes in graph.nodes(data=True):
         missing = [name for name in ("states", "parents", "table") if name not in attributes]
@@ -105,6 +106,7 @@ def structure_from_networkx(graph: nx.DiGraph, target: str) -> Structure:
     InputError
         If the target is not a node, or the graph has a cycle.
     """
+    _require(graph, "A DiGraph of networkx", "predecessors")
     names = [str(key) for key in graph.nodes if str(key) != target]
     if len(names) == len(graph.nodes):
         raise InputError(f"The graph has no node {target!r}, which is to be the class variable.")
@@ -159,19 +161,32 @@ def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Cla
     Raises
     ------
     InputError
-        If a node has no table, or `as_classifier` raises it.
+        If a node has no table, or one that does not fit the graph or the other tables, or `as_classifier` raises it.
     """
+    _require(model, "A DiscreteBayesianNetwork of pgmpy", "get_cpds")
+    cpds = {key: model.get_cpds(key) for key in model.nodes}
+    missing = [key for key, cpd in cpds.items() if not hasattr(cpd, "state_names")]
+    if missing:
+        raise InputError(f"The variable {missing[0]!r} of pgmpy's model has no table; fit the model first.")
+    states = {key: tuple(map(str, cpd.state_names[key])) for key, cpd in cpds.items()}
     nodes = []
-    for key in model.nodes:
-        cpd = model.get_cpds(key)
-        if cpd is None:
-            raise InputError(f"The variable {key!r} of pgmpy's model has no table; fit the model first.")
+    for key, cpd in cpds.items():
+        if set(cpd.variables[1:]) != set(model.predecessors(key)):
+            raise InputError(
+                f"The table of {key!r} does not have the parents of pgmpy's graph; fit the model again."
+            )
         table = np.moveaxis(np.asarray(cpd.values, dtype=np.float64), 0, -1)
-        parents = tuple(str(name) for name in cpd.variables[1:])
+        for axis, parent in enumerate(cpd.variables[1:]):
+            here = list(map(str, cpd.state_names[parent]))  # each table of pgmpy has an order of its own
+            if sorted(here) != sorted(states[parent]):
+                raise InputError(
+                    f"The table of {key!r} has other states of {parent!r} than this variable's own table."
+                )
+            table = np.take(table, [here.index(state) for state in states[parent]], axis)
         names = pd.Series(cpd.state_names[key], name=str(key))
         properties = {LABEL_TYPE: Column.of(names).label_type, **milpbn_properties(model.nodes[key])}
-        states = tuple(map(str, cpd.state_names[key]))
-        nodes.append(PlainNode(str(key), states, parents, table, properties))
+        parents = tuple(str(name) for name in cpd.variables[1:])
+        nodes.append(PlainNode(str(key), states[key], parents, table, properties))
     return as_classifier(nodes, target, "pgmpy")
 
 
@@ -218,6 +233,7 @@ def from_pyagrum(network: BayesNet, target: str | None = None) -> Classifier:
     InputError
         If `as_classifier` raises it.
     """
+    _require(network, "A BayesNet of pyAgrum", "propertyWithDefault")
     try:
         properties = json.loads(network.propertyWithDefault(PROPERTIES, "{}"))
     except json.JSONDecodeError:
@@ -233,3 +249,9 @@ def from_pyagrum(network: BayesNet, target: str | None = None) -> Classifier:
         states = tuple(network.variable(number).labels())
         nodes.append(PlainNode(own, states, tuple(reversed(parents)), table, kept))
     return as_classifier(nodes, target, "pyAgrum")
+
+
+def _require(network: object, what: str, method: str) -> None:
+    """Refuse an object that lacks a method of the kind that is expected."""
+    if not hasattr(network, method):
+        raise InputError(f"{what} is expected, not a {type(network).__name__}.")

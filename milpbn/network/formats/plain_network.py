@@ -133,6 +133,8 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     is no such variable, or the nodes do not make up a network: names or states that occur twice, unknown parents,
     cycles, tables of another shape or without probabilities.
     """
+    if not nodes:
+        raise InputError("It has no variables.")
     nodes = _with_original_texts(_without_unused_states(nodes))
     has_class = target is not None or all(node.properties.get(CLASS) != "no" for node in nodes)
     names = [node.name for node in nodes]

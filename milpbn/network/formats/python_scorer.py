@@ -111,6 +111,9 @@ def _main() -> "None":
     import csv  # only a program needs these modules
     import sys
 
+    # Excel begins its files with a byte order mark; the encoding and line ends of Windows are others.
+    sys.stdin.reconfigure(encoding="utf-8-sig", newline="")  # type: ignore[union-attr]  # a stream of text
+    sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
     table = csv.DictReader(sys.stdin)
     written = csv.writer(sys.stdout)
     names = list(table.fieldnames or [])

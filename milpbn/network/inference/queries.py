@@ -29,6 +29,7 @@ from milpbn.network.inference.elimination import (
 )
 from milpbn.network.inference.plan import EliminationPlan, Planner
 from milpbn.network.inference.rows import log_joint_of_rows
+from milpbn.util.memory import require_memory
 from milpbn.util.validation import whole_number
 
 #: Values of some variables by name.
@@ -175,6 +176,8 @@ class Queries:
         if n_samples < 1:
             raise InputError(f"n_samples must be at least 1, got {n_samples}.")
         codes = _codes(network, evidence)
+        # Codes of 8 bytes, and 4 in the data; the uniform numbers of a variable.
+        require_memory(n_samples * (12 * len(codes) + 16), f"Drawing {n_samples} rows", "draw fewer")
         try:
             generator = np.random.default_rng(random_state)
         except (TypeError, ValueError):

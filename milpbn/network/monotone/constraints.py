@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from milpbn.data.dataset import Variable, by_column, finest
+from milpbn.data.labels import label_of
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.util.options import quoted
@@ -103,7 +104,7 @@ def read_monotone(
             positive = given.pop(key, positive)
     if not any_monotone(given):
         return ()
-    classes = _ordered_classes(variables[-1], None if positive is None else str(positive))
+    classes = _ordered_classes(variables[-1], None if positive is None else label_of(positive))
     found = []
     for name, value in given.items():
         word = _word(value)
@@ -117,7 +118,7 @@ def read_monotone(
         if word not in (*_RISING, *_FALLING):
             own = states_of(variables[columns[name][0]]).states
             ordered = value if isinstance(value, list | tuple) else _between_colons(word, own)
-            states = tuple(map(str, ordered))
+            states = tuple(map(label_of, ordered))
         constraint = MonotoneConstraint(name, word not in _FALLING, states, classes)
         StateOrder.of(constraint, variables)  # refuses states without an order
         found.append(constraint)

@@ -73,7 +73,8 @@ def decide_by_folds(
     share = real_number(name, share)
     if not 0 < share <= 1 or (name == "alarm_rate" and share == 1):
         raise InputError(
-            f"--{name.replace('_', '-')} ({name}) must be a share above 0 and below 1, got {share:g}."
+            f"--{name.replace('_', '-')} ({name}) must be a share above 0 and "
+            f"{'below' if name == 'alarm_rate' else 'at most'} 1, such as 0.9 for 90 %; got {share:g}."
         )
     classes = classifier.classes
     if len(classes) != 2:

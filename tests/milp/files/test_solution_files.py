@@ -289,6 +289,7 @@ NO_SOLUTION = {
     "cbc-time": "Stopped on time (no integer solution - continuous used) - objective value 9.5\n 0 x 0.5 1\n",
     "cbc-unbounded": "Unbounded - objective value 0.00000000\n",
     "cplex": CPLEX.partition(" <linear")[0] + "</CPLEXSolution>\n",
+    "scip-infinite": "solution status: time limit reached\nobjective value:    +infinity\n",
     "gurobi": "# Solution for model m\n# Objective value = 0\n",
     "glpk": GLPK.replace("INTEGER OPTIMAL", "INTEGER UNDEFINED"),
     "glpk-infeasible": GLPK.replace("INTEGER OPTIMAL", "INFEASIBLE (FINAL)"),

@@ -43,6 +43,17 @@ def test_incomplete_graphs_are_refused():
         from_networkx(graph)
 
 
+@pytest.mark.parametrize("read", [from_networkx, from_pgmpy, from_pyagrum, structure_from_networkx])
+def test_objects_of_another_kind_are_refused(read):
+    with pytest.raises(InputError, match=r"A \w+ of \w+ is expected, not a Graph"):
+        read(nx.Graph([("a", "b")]), "b")
+
+
+def test_a_graph_without_nodes_is_refused():
+    with pytest.raises(InputError, match="It has no variables"):
+        from_networkx(nx.DiGraph(), "b")
+
+
 def network_of_pgmpy(arcs):
     return pytest.importorskip("pgmpy.models").DiscreteBayesianNetwork(arcs)
 
@@ -61,6 +72,28 @@ def test_pgmpy_has_the_same_joint_probabilities(seed):
 def test_a_model_without_tables_is_refused():
     with pytest.raises(InputError, match="has no table; fit the model"):
         from_pgmpy(network_of_pgmpy([("a", "b")]), "b")
+
+
+def test_tables_of_pgmpy_have_orders_of_states_of_their_own():
+    """The order of a parent's states in the table of a child may be another one than in its own table."""
+    factors = pytest.importorskip("pgmpy.factors.discrete")
+
+    def x(names):
+        states = {"x": ["a", "b"], "y": names}
+        return factors.TabularCPD("x", 2, [[0.9, 0.2], [0.1, 0.8]], ["y"], [2], state_names=states)
+
+    model = network_of_pgmpy([("y", "x")])
+    model.add_cpds(factors.TabularCPD("y", 2, [[0.3], [0.7]], state_names={"y": ["n", "p"]}), x(["p", "n"]))
+    found = from_pgmpy(model, "y").predict_proba(pd.DataFrame({"x": ["a"]}))
+    assert found[0] == pytest.approx([0.06 / 0.69, 0.63 / 0.69])  # .3 .2 and .7 .9, normalised
+    model.add_cpds(x(["p", "q"]))
+    with pytest.raises(InputError, match="'x' has other states of 'y'"):
+        from_pgmpy(model, "y")
+    model.add_node("z")
+    model.add_cpds(factors.TabularCPD("z", 1, [[1.0]]), x(["n", "p"]))
+    model.add_edge("z", "x")
+    with pytest.raises(InputError, match="'x' does not have the parents"):
+        from_pgmpy(model, "y")
 
 
 @pytest.mark.parametrize("kind", ["int", "float", "bool", "str", "interval", "interval as text"])

@@ -127,8 +127,13 @@ def test_the_file_is_a_program_that_needs_no_packages(tmp_path):
     frame = new_rows()
     run = [sys.executable, "-I", "-S", "-X", "utf8", str(file)]
     done = subprocess.run(
-        run, input=frame.to_csv(index=False), capture_output=True, text=True, encoding="utf-8", check=True
-    )
+        run,
+        input="\ufeff" + frame.to_csv(index=False),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+    )  # with the byte order mark of Excel
     found = pd.DataFrame(list(csv.DictReader(io.StringIO(done.stdout))))
     assert list(found["x y"]) == list(frame["x y"].map(lambda x: "" if pd.isna(x) else str(x)))
     assert list(found[f"predicted {TARGET}"]) == list(classifier.predict(frame))
