@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.declared import options_of
-from milpbn.cli.sections import flag, given, option, option_group
+from milpbn.cli.sections import flag, given, option, option_group, typed
 from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME
 from milpbn.data.options import COLUMN_LISTS, TEXT_OPTIONS, ReadingOptions, TextFormat
 from milpbn.errors import InputError
@@ -46,8 +46,14 @@ class TableOptions:
         return replace(table, train_rows=None, request=request)
 
     def read_of(self, result: Result, source: str) -> tuple[Table, Dataset]:
-        """Return the table and the training rows of a result, or refuse other data."""
-        table = self.read(source, in_units=result.score.needs_units)
+        """Return the table and the training rows of a result, or refuse other data.
+
+        Cuts and missing values are as in the run unless options say otherwise: validation may have chosen them.
+        """
+        known = {} if result.request is None else result.request.options
+        chosen = {key: known[key] for key in ("discretise", "missing") if key in known and key not in typed()}
+        read = replace(self, settings={**self.settings, **chosen})
+        table = read.read(source, in_units=result.score.needs_units)
         dataset = table.dataset("train")
         if dataset.sha256 != result.data.sha256:
             raise result.data.refusal(result.request)

@@ -69,6 +69,8 @@ def warn_of_gap(result: Result) -> None:
     searched = result.searched
     if searched.optimal or result.limit in (Limit.GAP, Limit.GAP_SE):
         return
+    if result.limit is None and result.parameters is not None and result.parameters.additive is not None:
+        return  # the search is complete, but held-out rows prefer another structure
     gap = result.searched.gap
     known = "no bound is known"
     if gap.absolute is not None:

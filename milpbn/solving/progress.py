@@ -49,6 +49,8 @@ def show_gap(value: float | None) -> str:
     """Return a relative gap in percent as text, or a dash if it is unknown."""
     if value is None:
         return "-"
+    if value > 10:
+        return "> 1000 %"  # of a number near 0
     return "0 %" if value < 1e-10 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
 
 

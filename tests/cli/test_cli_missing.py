@@ -87,6 +87,15 @@ def test_a_state_of_its_own_is_no_missing_value(folder, tmp_path):
     )
 
 
+def test_the_data_of_a_result_are_read_as_in_its_run(folder, tmp_path):
+    """Where validation chose what missing values mean, nobody has typed it."""
+    result, table = tmp_path / "r.json", folder / "holes.csv"
+    run("solve", table, *QUICK, "--missing", "state", "--output", result, "-q")
+    succeed("plot", "network", result, table, "--output", tmp_path / "n.svg")
+    done = refused("plot", "network", result, table, "--missing", "drop", "--output", tmp_path / "n.svg")
+    assert "The result is of other data than these" in done.stderr
+
+
 def test_a_table_of_other_columns_is_refused(folder, tmp_path):
     other = write_csv(tmp_path / "other.csv", [["1", "2"]], header="p,q")
     done = refused("predict", folder / "classifier.json", other)

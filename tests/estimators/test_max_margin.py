@@ -21,8 +21,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import milpbn
+from milpbn.claims.reasons import Limit, Reason
 from milpbn.errors import MilpbnWarning
+from milpbn.estimators.searched import warn_of_gap
 from milpbn.estimators.settings import RENAMED, options_of
+from milpbn.network.additive.choice import Setup, trial_of
+from milpbn.network.additive.record import AdditiveFit
+from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.problem.scores.spec import P_GRID
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
@@ -182,6 +187,23 @@ def test_the_recipe_and_what_is_given_beside_it() -> None:
     )
     with pytest.raises(milpbn.InputError, match="no recipe 'best'"):
         MaxMarginBNClassifier(recipe="best").fit(X, y)
+
+
+def test_no_warning_of_a_gap_where_held_out_rows_prefer_another_structure_than_the_proved_one() -> None:
+    X, y = small(60, 3)
+    proved = MaxMarginBNClassifier(max_parents=1).fit(X, y).result_
+    worse = replace(proved, reason=Reason.FEASIBLE, bound=proved.bound + 1.0)
+    with pytest.warns(ConvergenceWarning, match="the gap is at most 1 nats"):
+        warn_of_gap(worse)
+    record = AdditiveFit(
+        trials=(trial_of(Setup("mdl")),), chosen=0, rows=60, folds=5, repeats=1, complete=True
+    )
+    fit = ParameterFit(method=ADDITIVE, fitted=True, additive=record)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_gap(replace(worse, parameters=fit))
+    with pytest.warns(ConvergenceWarning, match="time limit"):
+        warn_of_gap(replace(worse, parameters=fit, limit=Limit.TIME))
 
 
 def test_the_average_of_a_recipe_that_also_chooses_what_missing_values_mean() -> None:
