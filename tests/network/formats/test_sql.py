@@ -29,7 +29,8 @@ def scored(classifier, frame: pd.DataFrame):
     assert found["milpbn_row"].tolist() == list(range(1, len(frame) + 1))
     if "x y" in frame:  # older versions of pandas store such a column as text
         assert found["x y"].dropna().astype(float).tolist() == frame["x y"].dropna().astype(float).tolist()
-    return found[f"predicted {TARGET}"], found[[f"P({label})" for label in classifier.classes]].to_numpy()
+    shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
+    return found[f"predicted {classifier.variables[-1].name}"], shares
 
 
 def test_only_states_that_occur_together_are_written():
