@@ -395,7 +395,7 @@ CASES = {
     "compare instance:corral --learners tan,cll --p 0.9": "p belongs to the scores sm and sbm",
     "compare instance:corral --max-parents 0": "max_parents",
     "compare instance:corral --also nothing": "'nothing'",
-    "compare instance:corral --set tan.smoothing=-1": "smoothing must be",
+    "compare instance:corral --learners tan,svm --set tan.smoothing=-1": "smoothing must be",
     "compare instance:corral --learners sm,parameters": "needs a structure",
     "compare instance:corral --set tan.holdout=0.1": "holdout of tan changes nothing with penalty none",
     "compare corral --set differentiable-tan.checkpoint=no/such/folder/x": "--set differentiable-tan.checkpoint",
