@@ -73,9 +73,7 @@ def _convert_network(source: str, output: str, target: str | None, worst_error: 
     two = [network.variables[places[0]].raw_column for places in shared_columns(network.variables)]
     if two and ending in registry.OF_NODES:
         few = ", ".join(two[:5]) + ", ..." * (len(two) > 5)
-        say_notes(
-            [f"Columns with several nodes in the file, which are their coarse and fine intervals: {few}."]
-        )
+        say_notes([f"Columns with several nodes in the file, their coarse and fine intervals: {few}."])
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
     if network.decision is not None and ending not in registry.WITH_DECISIONS:

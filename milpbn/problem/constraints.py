@@ -364,9 +364,9 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
 
 def _limits(constraints: Constraints, names: Sequence[str], at: Callable[[str, str], int]) -> Iterator[Atom]:
     """Yield the limits on children and features; `at` finds a variable, or refuses it for what names it."""
-    every = constraints.max_children.get("*")
-    limits = dict.fromkeys(range(len(names) - 1), every) if every is not None else {}
-    limits |= {at(n, "max_children"): c for n, c in constraints.max_children.items() if n != "*"}
+    given = constraints.max_children
+    limits = dict.fromkeys(range(len(names) - 1), given["*"]) if "*" in given else {}
+    limits |= {at(n, "max_children"): c for n, c in given.items() if n != "*"}
     for i, limit in limits.items():
         if limit < 0:
             raise InputError(f"max_children of {names[i]!r} must be at least 0, got {limit}.")
@@ -375,9 +375,8 @@ def _limits(constraints: Constraints, names: Sequence[str], at: Callable[[str, s
     if (count := constraints.max_features) is not None:
         if count < 0:
             raise InputError(f"max_features must be at least 0, got {count}.")
-        most = min(count, len(names) - 1)
-        text = f"at most {counted(count, 'feature')}"
-        yield Atom(text, Rules(max_children={len(names) - 1: most}, max_features=most))
+        most = min(count, c := len(names) - 1)
+        yield Atom(f"at most {counted(count, 'feature')}", Rules(max_children={c: most}, max_features=most))
 
 
 def combine(parts: Iterable[Atom]) -> Rules:
