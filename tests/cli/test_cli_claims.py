@@ -22,7 +22,7 @@ RUNS = {
     "constrained": ["--p", 0.95, "--max-parents", 3, "--forbid", "a,b", "--max-children", "c=1"],
     "subset": ["--p", 0.9, "--subset", 12],
     "subset-limited": ["--p", 0.99, "--subset", 20, "--gap-rel", 0.5],
-    "selected": ["--select", "p=.8,.9"],
+    "selected": ["--p", "cv"],
     "screened": ["--p", 0.99, "--max-parents", 3, "--screen", 4, "--gap-rel", 0.01],
 }
 #: Keys that claim nothing about structures and are not printed: `verify` accepts any value that is consistent.

@@ -76,7 +76,7 @@ def test_no_value_of_a_document_ends_in_a_traceback(folder, name, tmp_path):
     paths = leaves(document)[1:]
     target = tmp_path / name
     refusals = 0
-    for at in rng.integers(0, len(paths), 14):
+    for at in rng.integers(0, len(paths), 20):
         path = paths[at]
         changed = json.loads(json.dumps(document))
         place = changed

@@ -301,6 +301,27 @@ def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
     assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
 
 
+def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    plain = Additive.fit
+    for most in (5, 9):
+        fits = []
+
+        def fit(
+            self: Additive, penalty: Any, start: Any, budget: Budget, *accuracy: float, most=most, fits=fits
+        ) -> Any:
+            fits.append(penalty)
+            if len(fits) == most:
+                budget.end(Limit.TIME)
+            return plain(self, penalty, start, budget, *accuracy)
+
+        monkeypatch.setattr(Additive, "fit", fit)
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        assert not isinstance(chosen, str)
+        assert not chosen.record.complete
+        assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
+
+
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:
     hurried = run(frame_of(300), time_limit=3)
     assert hurried.structure is not None
