@@ -305,18 +305,15 @@ def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pyt
     table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
     plain = Additive.fit
     for most in (5, 9):
-        fits = []
+        budget, left = Budget(), iter(range(most))
 
-        def fit(
-            self: Additive, penalty: Any, start: Any, budget: Budget, *accuracy: float, most=most, fits=fits
-        ) -> Any:
-            fits.append(penalty)
-            if len(fits) == most:
+        def fit(self: Additive, *arguments: Any, budget: Budget = budget, left: Any = left) -> Any:
+            if next(left, None) is None:
                 budget.end(Limit.TIME)
-            return plain(self, penalty, start, budget, *accuracy)
+            return plain(self, *arguments)
 
         monkeypatch.setattr(Additive, "fit", fit)
-        chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
+        chosen = learning.choose_model(table, sources=choice.Sources(), budget=budget, cuts="quantile:4")
         assert not isinstance(chosen, str)
         assert not chosen.record.complete
         assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
