@@ -88,11 +88,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Let the second worker begin with the last folders: each finds what the other has rewritten meanwhile."""
     config = session.config
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and config.args == config.getini("testpaths"):
-        config.args = sorted((str(path) for path in TESTS.iterdir() if _has_tests(path)), reverse=True)
-
-
-def _has_tests(path: Path) -> bool:
-    return path.name.startswith("test_") if path.is_file() else any(path.rglob("test_*.py"))
+        found = {TESTS / path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+        config.args = sorted(map(str, found), reverse=True)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -274,12 +274,6 @@ def test_selections_that_contradict_themselves_are_refused(given: dict[str, Any]
         MaxMarginBNClassifier(**given).fit(X, y)
 
 
-def test_a_grid_search_over_p_is_possible_beside_a_selection() -> None:
-    X, y = small()
-    search = GridSearchCV(MaxMarginBNClassifier(time_limit=5), {"p": [0.6, "cv"]}, cv=2).fit(X, y)
-    assert search.best_params_["p"] in (0.6, "cv")
-
-
 class Recorder:
     """A callback that asks for everything, and stops a search after some changes."""
 
@@ -376,7 +370,6 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"recipe": "readable", "max_parents": 1, "hybrid": 0.5},
         {"select": "leave-one-out=yes max-parents=1,2"},
         {"leave_one_out": True},
     ],

@@ -30,8 +30,7 @@ print(json.dumps([absent, len(_kernels), *numbers]))
 """
 
 
-#: Compiles the first kernels of a search and those of the first rehearsal, then once more, and prints what the second
-#: time said and counted. The lists of all kernels are checked above, and run with --slow below.
+#: Compiles some kernels of a search and of the first rehearsal, twice; prints what the second time said and counted.
 TWICE = """
 import json
 from pathlib import Path

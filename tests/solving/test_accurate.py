@@ -303,20 +303,18 @@ def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
 
 def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
-    plain = Additive.fit
-    for most in (5, 9):
-        budget, left = Budget(), iter(range(most))
+    plain, budget, left = Additive.fit, Budget(), iter(range(7))
 
-        def fit(self: Additive, *arguments: Any, budget: Budget = budget, left: Any = left) -> Any:
-            if next(left, None) is None:
-                budget.end(Limit.TIME)
-            return plain(self, *arguments)
+    def fit(self: Additive, *arguments: Any) -> Any:
+        if next(left, None) is None:
+            budget.end(Limit.TIME)
+        return plain(self, *arguments)
 
-        monkeypatch.setattr(Additive, "fit", fit)
-        chosen = learning.choose_model(table, sources=choice.Sources(), budget=budget, cuts="quantile:4")
-        assert not isinstance(chosen, str)
-        assert not chosen.record.complete
-        assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
+    monkeypatch.setattr(Additive, "fit", fit)
+    chosen = learning.choose_model(table, sources=choice.Sources(), budget=budget, cuts="quantile:4")
+    assert not isinstance(chosen, str)
+    assert not chosen.record.complete
+    assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
 
 
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:
