@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.constraint_options import STRUCTURE, constraint_options
+from milpbn.cli.constraint_options import search_constraints
 from milpbn.cli.report import exit_code, say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import MEMORY_LIMIT, QUIET, SCREEN, SUBSET, SearchOptions, gather, of_search
@@ -43,8 +43,7 @@ bound_options = option_group(
 @click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
-@constraint_options
-@STRUCTURE
+@search_constraints
 @bound_options
 @options(MEMORY_LIMIT, section="Search")
 def bound(

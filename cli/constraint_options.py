@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.sections import once, option, option_group, options
+from milpbn.cli.sections import Verb, once, option, option_group, options
 from milpbn.cli.steps import read_document
 from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, COUNT, FAMILY, FILE, INDEPENDENCE, PAIR, TIERS
 from milpbn.errors import InputError
@@ -92,6 +92,11 @@ def constraint_options(constraints_file: str | None, **values: Any) -> Constrain
         no_ancestors=(*base.no_ancestors, *values["no_ancestor"]),
         independences=(*base.independences, *values["independence"]),
     )
+
+
+def search_constraints(verb: Verb) -> Verb:
+    """Add the constraints, and as an argument of its own the class of structures."""
+    return constraint_options(STRUCTURE(verb))
 
 
 def read_constraints(path: str) -> Constraints:

@@ -48,9 +48,7 @@ def convert(
     from milpbn.network.formats.registry import READERS
     from milpbn.util.raw_files import ending_of
 
-    if ending_of(output, WRITERS) is not None:
-        if worst_error is not None:
-            raise InputError("The worst error (--worst-error) is that of a scorecard (.html); leave it out.")
+    if worst_error is None and ending_of(output, WRITERS) is not None:
         if ending_of(source, READERS) is not None:
             raise InputError(
                 f"The ending of {source!r} is that of a network, and that of {output!r} is one of a table; both files "
@@ -70,14 +68,12 @@ def _convert_network(source: str, output: str, target: str | None, worst_error: 
     from milpbn.network.explanation.columns import shared_columns
     from milpbn.network.formats import registry
 
-    ending = registry.check_network_ending(output)
+    ending = registry.check_network_ending(output, worst_error)
     network = registry.read_network(source, target)
     two = [network.variables[places[0]].raw_column for places in shared_columns(network.variables)]
     if two and ending in registry.OF_NODES:
         few = ", ".join(two[:5]) + ", ..." * (len(two) > 5)
-        say_notes(
-            [f"Columns with several nodes in the file, which are their coarse and fine intervals: {few}."]
-        )
+        say_notes([f"Columns with several nodes in the file, their coarse and fine intervals: {few}."])
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
     if network.decision is not None and ending not in registry.WITH_DECISIONS:

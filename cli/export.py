@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import STRUCTURE, constraint_options
+from milpbn.cli.constraint_options import search_constraints
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import MEMORY_LIMIT, NO_NOTES, SUBSET, of_search
 from milpbn.cli.sections import Values, flag, option, option_group, options, verb
@@ -69,8 +69,7 @@ def model_options(merge: bool | None, **values: Any) -> Values:
 @click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
-@constraint_options
-@STRUCTURE
+@search_constraints
 @model_options
 @options(MEMORY_LIMIT, section="Model")
 def export(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import STRUCTURE, constraint_options
+from milpbn.cli.constraint_options import search_constraints
 from milpbn.cli.decision_options import DecisionOptions, decision_options, monotone_option, with_positive
 from milpbn.cli.local_scores import is_local_scores, read_scores
 from milpbn.cli.outputs import dropped_when_refused
@@ -84,8 +84,7 @@ file_options = option_group(
 @click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
-@constraint_options
-@STRUCTURE
+@search_constraints
 @search_options
 @options(MEMORY_LIMIT, section="Search")
 @select_options

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.constraint_options import STRUCTURE, constraint_options
+from milpbn.cli.constraint_options import search_constraints
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import DASK, MEMORY_LIMIT, QUIET, of_search
@@ -47,8 +47,7 @@ if TYPE_CHECKING:
 @options(MEMORY_LIMIT, section="Bootstrap")
 @table_options
 @score_options
-@constraint_options
-@STRUCTURE
+@search_constraints
 def stability(
     data: str,
     table: TableOptions,
@@ -75,11 +74,10 @@ def stability(
     quiet, spec, began = bootstrap.pop("quiet"), score.score(), started()
     _, dataset = read(table, data, began, quiet=quiet, in_units=spec.needs_units)
     show_notes(dataset, quiet=quiet)
-    constraints = structured(structure, dataset, spec, constraints)
     found = bootstrapped(
         dataset,
         spec,
-        constraints=constraints,
+        constraints=structured(structure, dataset, spec, constraints),
         report=telling(began, quiet=quiet),
         **{"n_jobs": 1 if "dask" in bootstrap else all_cores(), **bootstrap},
     )

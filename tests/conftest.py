@@ -84,6 +84,14 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Let the second worker begin with the last folders: each finds what the other has rewritten meanwhile."""
+    config = session.config
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1" and config.args == config.getini("testpaths"):
+        found = {TESTS / path.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+        config.args = sorted(map(str, found), reverse=True)
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With ``-m quick``, leave out all other files, which take longer to import than the quick ones to run."""
     if config.getoption("markexpr") != "quick" or not collection_path.name.startswith("test_"):
@@ -97,8 +105,8 @@ def is_quick(path: Path) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # These few take longest: begun last, they would leave one worker alone at the end.
-    items.sort(key=lambda item: item.path.name != "test_pages.py")
+    # These few take longest: begun last, they would leave one worker alone at the end. Workers need one order.
+    items.sort(key=lambda item: (item.path.name != "test_pages.py", item.path))
     for item in items:
         if is_quick(item.path):
             item.add_marker("quick")

@@ -1,4 +1,4 @@
-"""Certificates of small problems that tests have verified pass the exact checker, too: every 24th, with --slow all.
+"""Certificates of small problems that tests have verified pass the exact checker, too: every 48th, with --slow all.
 
 `milpbn.certificate.verify.check.verify` is replaced before tests import it by a function that also runs the exact
 checker, and refuses what that refuses. The summary of a run states the number of certificates.
@@ -42,7 +42,7 @@ READ = (
     "tolerance",
 )
 #: One certificate of so many is checked; 1 with --slow.
-OF = 24
+OF = 48
 counted: Counter[str] = Counter()
 _plain = ordinary.verify
 

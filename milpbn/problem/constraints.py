@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numbers
 import operator
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -350,20 +350,7 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
             others = frozenset((j, i) for j in range(len(names)) if j != i and j not in parents)
             rules = Rules(fixed={i: parents}) if key == "fixed" else Rules(forbidden=others)
             result.append(Atom(f"{what.split(' ', 1)[1]} of {name}: {{{', '.join(members)}}}", rules))
-    every = constraints.max_children.get("*")
-    limits = dict.fromkeys(range(len(names) - 1), every) if every is not None else {}
-    limits |= {at(n, "max_children"): c for n, c in constraints.max_children.items() if n != "*"}
-    for i, limit in limits.items():
-        if limit < 0:
-            raise InputError(f"max_children of {names[i]!r} must be at least 0, got {limit}.")
-        most = min(limit, len(names))  # no variable has more; the user's number may be huge
-        result.append(Atom(f"at most {limit} children of {names[i]}", Rules(max_children={i: most})))
-    if (count := constraints.max_features) is not None:
-        if count < 0:
-            raise InputError(f"max_features must be at least 0, got {count}.")
-        most = min(count, len(names) - 1)
-        text = f"at most {counted(count, 'feature')}"
-        result.append(Atom(text, Rules(max_children={len(names) - 1: most}, max_features=most)))
+    result += _limits(constraints, names, at)
     for (a, b), weight in constraints.arc_weights.items():
         pair = arc((a, b), "An arc weight")
         if not abs(weight) <= LARGEST_WEIGHT:
@@ -373,6 +360,23 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
             )
         result.append(Atom(f"weight of arc {a} -> {b}", Rules(arc_weights={pair: weight})))
     return result
+
+
+def _limits(constraints: Constraints, names: Sequence[str], at: Callable[[str, str], int]) -> Iterator[Atom]:
+    """Yield the limits on children and features; `at` finds a variable, or refuses it for what names it."""
+    given = constraints.max_children
+    limits = dict.fromkeys(range(len(names) - 1), given["*"]) if "*" in given else {}
+    limits |= {at(n, "max_children"): c for n, c in given.items() if n != "*"}
+    for i, limit in limits.items():
+        if limit < 0:
+            raise InputError(f"max_children of {names[i]!r} must be at least 0, got {limit}.")
+        most = min(limit, len(names))  # no variable has more; the user's number may be huge
+        yield Atom(f"at most {limit} children of {names[i]}", Rules(max_children={i: most}))
+    if (count := constraints.max_features) is not None:
+        if count < 0:
+            raise InputError(f"max_features must be at least 0, got {count}.")
+        most = min(count, c := len(names) - 1)
+        yield Atom(f"at most {counted(count, 'feature')}", Rules(max_children={c: most}, max_features=most))
 
 
 def combine(parts: Iterable[Atom]) -> Rules:

@@ -96,8 +96,7 @@ def test_a_column_with_two_variables_is_two_nodes_and_one_column_of_rows(tmp_pat
     raw_rows(classifier, 60, 1, missing=0.2).to_csv(tmp_path / "rows.csv", index=False)
     there = succeed("convert", tmp_path / "c.json", tmp_path / "c.bif")
     assert (
-        "Columns with several nodes in the file, which are their coarse and fine intervals: x0, x2, x3."
-        in there.stderr
+        "Columns with several nodes in the file, their coarse and fine intervals: x0, x2, x3." in there.stderr
     )
     back = succeed("convert", tmp_path / "c.bif", tmp_path / "d.json")
     assert back.stderr == ""

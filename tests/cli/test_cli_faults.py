@@ -275,7 +275,7 @@ def crashing(monkeypatch):
     ("backend", "after"),
     [
         # HiGHS runs in a child that is kept, as those below do, and CBC is a program of its own.
-        *(("highs", 0.0), ("highs", 0.7), ("cbc", 0.0), ("cbc", 0.7)),
+        *(("highs", 0.0), ("highs", 0.7), ("cbc", 0.7)),
         *((backend, 0.01) for backend in ("scip", "cpsat", "pulp:highs", "pulp:cbc")),
     ],
 )

@@ -153,5 +153,5 @@ def test_the_recipe_accurate_says_nothing_of_cuts_that_it_does_not_use(tmp_path)
     rows = [[f"{(37 * i) % 101 / 7:.3f}", f"{(53 * i) % 97 / 7:.3f}", "same", str(i % 2)] for i in range(60)]
     table = write_csv(tmp_path / "t.csv", rows, "x,z,word,class")
     for options, unused in (([], "word"), (["--discretise", "mdl"], "x, z, word")):
-        done = run("solve", table, "--recipe", "accurate", *options, "--time-limit", "2", "--threads", "1")
+        done = run("solve", table, "--recipe", "accurate", *options, "--time-limit", "0.1", "--threads", "1")
         assert f"Features with one state only, not used: {unused}.\n" in done.stderr

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_common import ended, load, start, toy_rows, write_csv
+from cli_common import QUICK, ended, load, start, toy_rows, write_csv
 
 from milpbn.certificate.verify.check import verify
 from milpbn.data import read_table
@@ -142,7 +142,8 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path):
 
 
 def test_a_closed_pipe_does_not_end_the_run(tmp_path):
-    process = start("", "solve", "corral", "--backend", "highs", "--output", tmp_path / "r.json")
+    table = write_csv(tmp_path / "toy.csv", toy_rows())
+    process = start("", "solve", table, *QUICK, "--output", tmp_path / "r.json")
     process.stdout.close()
     process.stderr.close()
     assert process.wait(timeout=60) == 0

@@ -80,5 +80,5 @@ def test_nothing_is_said_if_nothing_was_left_out(folder, tmp_path):
 
 
 def test_selection_with_screening(folder):
-    grid = ["--select", "p=.8,.9 max-parents=2,3", "--screen", 7, "--time-limit", 60, "--threads", 1]
+    grid = ["--select", "p=.8,.9 max-parents=2", "--screen", 7, "--time-limit", 60, "--threads", 1]
     assert "selection  " in succeed("solve", folder / "toy.csv", *grid, "--no-class-parents", "-q").stdout

@@ -152,7 +152,7 @@ def test_a_lost_scheduler_is_said_and_the_search_goes_on_here(
 
 
 def test_copies_of_an_estimator_share_its_client(client: Client) -> None:
-    data = random_data([61, 2], n_features=9, n_samples=150)
+    data = random_data([61, 2], n_features=6, n_samples=100)
     X, y = data.codes[:, :-1], data.codes[:, -1]
     names = {"nominal": list(range(X.shape[1]))}
     alone = MaxMarginBNClassifier(p=0.95, **names).fit(X, y)

@@ -28,9 +28,9 @@ from milpbn.errors import MilpbnWarning
 from milpbn.solving.api import solve
 
 
-def hard(n_samples: int = 400) -> Any:
-    """A problem that takes a thread some seconds and a thousand nodes."""
-    return random_data([61, 0], n_features=16, n_samples=n_samples, n_classes=2)
+def hard(n_features: int = 16, n_samples: int = 400) -> Any:
+    """A problem that takes a thread some seconds and a thousand nodes; with 12 features a second."""
+    return random_data([61, 0], n_features=n_features, n_samples=n_samples, n_classes=2)
 
 
 class Changed(WorkerPlugin):
@@ -93,7 +93,7 @@ def test_the_search_goes_on_here_if_all_workers_on_this_machine_end_for_good() -
                 os.killpg(nanny.pid, signal.SIGKILL)  # with the worker, which could end the search otherwise
 
     with pytest.warns(MilpbnWarning, match=r"The workers have ended \(exit code -9.*goes on in this process"):
-        found = solve(hard(150), "sm", workers=1, threads=1, on_change=end_them, verbose=False)
+        found = solve(hard(12, 150), "sm", workers=1, threads=1, on_change=end_them, verbose=False)
     assert found.optimal
 
 

@@ -40,8 +40,7 @@ ESTIMATORS = [
     MDLPDiscretizer(),
     BayesianNetworkStructure(max_parents=1),
     BayesianNetworkStructure(missing="state", objective="bic", max_parents=1),
-    NaiveBayesClassifier(missing="error", absent_columns="marginalise"),
-    TANClassifier(missing="state"),
+    NaiveBayesClassifier(missing="state", absent_columns="marginalise"),
     TANOfIntegers(missing="error"),
 ]
 

@@ -28,10 +28,22 @@ from milpbn.estimators.settings import RENAMED, options_of
 from milpbn.network.additive.choice import Setup, trial_of
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
-from milpbn.problem.scores.spec import P_GRID
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
+from milpbn.solving.recipes import READABLE, RECIPES
+
+#: The values of p that "cv" compares here.
+P_VALUES = (0.6, 0.9)
+
+
+@pytest.fixture(autouse=True)
+def _few_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Selections of few settings: what they choose, and how, is tested in solving/."""
+    recipe = RECIPES[READABLE]
+    grid = recipe.grid.replace("max-parents=1,2,3", "max-parents=1,2").replace("=hybrid", "=temperature")
+    monkeypatch.setitem(RECIPES, READABLE, replace(recipe, grid=grid))  # type: ignore[arg-type]
+    monkeypatch.setattr("milpbn.solving.recipes.P_GRID", P_VALUES)
 
 
 def small(n: int = 40, features: int = 4, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -222,28 +234,25 @@ def test_the_average_of_a_recipe_that_also_chooses_what_missing_values_mean() ->
         MaxMarginBNClassifier(average=2).fit(X, y)
 
 
-CV = {"p": "cv", "max_parents": "cv"}
-GRID = {"select": "score=sm,cll p=.9 discretise=mdl,quantile:3", "select_by": "log-loss"}
-
-
 @pytest.mark.parametrize(
-    "choices",
+    ("choices", "how"),
     [
-        pytest.param(CV, marks=pytest.mark.slow),
-        GRID,
-        {"p": "cv", "select": "leave-one-out=yes max-parents=1"},
+        ({"p": "cv", "max_parents": "cv"}, {"p_values": P_VALUES, "max_parents_values": (1, 2)}),
+        (
+            {"select": "score=sm,cll p=.9 max-parents=1 discretise=mdl,quantile:3", "select_by": "log-loss"},
+            {},
+        ),
+        ({"p": "cv", "select": "max-parents=1"}, {"grid": "max-parents=1 p=.6,.9"}),
     ],
 )
-def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any]) -> None:
+def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any], how: dict[str, Any]) -> None:
     X, y = small(24, 2)
     X["f3"] = np.linspace(0, 1, 24) ** 2
     model = MaxMarginBNClassifier(**choices, time_limit=600.0).fit(X, y)
     data = milpbn.read_table((X, pd.Series(y, name="class")))
-    grid = choices.get("select")
-    if choices.get("p") == "cv" and grid is not None:
-        grid += " p=" + ",".join(map(str, P_GRID))
+    how = how or {"grid": choices["select"]}
     by = choices.get("select_by", "accuracy")
-    result = milpbn.solve_selected(data, grid=grid, by=by, time_limit=600.0, threads=1, verbose=False)
+    result = milpbn.solve_selected(data, **how, by=by, time_limit=600.0, threads=1, verbose=False)
     chosen, expected = model.result_.selection, result.selection
     assert chosen is not None
     assert expected is not None
@@ -287,12 +296,6 @@ def test_selections_that_contradict_themselves_are_refused(given: dict[str, Any]
     X, y = small()
     with pytest.raises(milpbn.InputError, match=message):
         MaxMarginBNClassifier(**given).fit(X, y)
-
-
-def test_a_grid_search_over_p_is_possible_beside_a_selection() -> None:
-    X, y = small()
-    search = GridSearchCV(MaxMarginBNClassifier(time_limit=5), {"p": [0.6, "cv"]}, cv=2).fit(X, y)
-    assert search.best_params_["p"] in (0.6, "cv")
 
 
 class Recorder:
@@ -391,7 +394,6 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"recipe": "readable", "max_parents": 1, "hybrid": 0.5},
         {"select": "leave-one-out=yes max-parents=1,2"},
         {"leave_one_out": True},
     ],

@@ -26,7 +26,7 @@ def folder(tmp_path):
         (tmp_path / name).mkdir()
     write_set(tmp_path / "uci", "iris", random_text(2, 50, "pqr"), continuous=["size"], train_rows=None)
     write_set(tmp_path / "uci", "heart", random_text(3, 60, "pq"), continuous=["size"], train_rows=40)
-    write_digits(tmp_path / "images", "usps-discretised", side=3)
+    write_digits(tmp_path / "images", "usps-discretised", side=2)
     return tmp_path
 
 

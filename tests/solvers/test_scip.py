@@ -104,7 +104,7 @@ def test_an_interrupt_before_the_tree_does_not_crash() -> None:
     backend = installed("scip")
     assert isinstance(backend, ScipSolver)
     formulation = small_formulation("sm", 0, max_parents=2)
-    for calls in (0, 1, 2, 3, 5, 8):  # the gaps come within the first tenths of a second
+    for calls in (0, 2, 5):  # the gaps come within the first tenths of a second
         left = iter(range(calls))
         recorder = Recorder(formulation.milp, lambda left=left: next(left, None) is None)
         outcome = backend.solve(formulation.milp, naive_bayes(formulation), Settings(), recorder)

@@ -33,7 +33,7 @@ from milpbn.util.jsonable import Fields
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few folds and candidates, so that a run takes seconds."""
     monkeypatch.setattr(learning, "PLANS", ((learning.MOST_ROWS, 2, 1),))
-    monkeypatch.setattr(learning, "CUTS", ("boosted:8", "quantile:8"))
+    monkeypatch.setattr(learning, "CUTS", ("quantile:8",))
     monkeypatch.setattr(choice, "PASSES", 1)
 
 
@@ -50,7 +50,10 @@ def run(data: Any, **options: Any) -> Result:
     return solve_selected(data, recipe="accurate", threads=1, verbose=False, **{"time_limit": 60, **options})
 
 
-def test_it_finds_curves_and_interactions_and_says_what_it_claims(tmp_path: Path) -> None:
+def test_it_finds_curves_and_interactions_and_says_what_it_claims(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(learning, "CUTS", ("boosted:8", "quantile:8"))
     train, test = frame_of(400), frame_of(400, 1)
     out = tmp_path / "r.json"
     result = run(train, output=out)
@@ -231,8 +234,7 @@ def test_the_log_odds_of_small_tables_are_multiplied(monkeypatch: pytest.MonkeyP
     np.testing.assert_allclose(odds[0], learning.SHARPER * odds[1], rtol=1e-6)
 
 
-def test_two_runs_give_the_same_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(learning, "CUTS", ("boosted:8",))
+def test_two_runs_give_the_same_answer() -> None:
     frame = frame_of(150)[["a", "c", "kind"]]
     one, other = (run(frame, time_limit=None) for _ in range(2))
     assert one.structure == other.structure
@@ -257,7 +259,7 @@ def test_given_cuts_and_scores_are_kept() -> None:
     assert model.result_.data.discretisation == "quantile:5"
     assert model.result_.score.name == "cll"
     assert model.predict_proba(X).shape == (len(X), 2)
-    kept = run(pd.concat([X, y], axis=1), score=milpbn.Score(p=0.9))
+    kept = run(pd.concat([X, y], axis=1)[["a", "c", "kind"]], score=milpbn.Score(p=0.9))
     assert kept.score.name == "sm"
 
 
@@ -297,6 +299,22 @@ def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
         counts.append(sum(kappa > 0 for _, kappa in fits))
         fits.clear()
     assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
+
+
+def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    plain, budget, left = Additive.fit, Budget(), iter(range(7))
+
+    def fit(self: Additive, *arguments: Any) -> Any:
+        if next(left, None) is None:
+            budget.end(Limit.TIME)
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Additive, "fit", fit)
+    chosen = learning.choose_model(table, sources=choice.Sources(), budget=budget, cuts="quantile:4")
+    assert not isinstance(chosen, str)
+    assert not chosen.record.complete
+    assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
 
 
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:

@@ -120,10 +120,16 @@ def validation_splits_of(data):
     return [(data.take(a), data.take(b)) for a, b in validation_splits(data.y, 0)]
 
 
-@pytest.mark.parametrize("by", ["accuracy", "log-loss"])
-def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("by", "options"),
+    [
+        ("accuracy", "p=.6,.9 max-parents=1,2 smoothing=.1,5"),
+        ("log-loss", "p=.6,.9 max-parents=1 smoothing=.1,1,5"),
+    ],
+)
+def test_the_choice_is_the_best_and_reads_back(by: str, options: str, tmp_path: Path) -> None:
     data = random_data(11, n_samples=60)
-    grid = Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2 smoothing=.1,5", by)
+    grid = Grid.parse(f"score=sm,cll {options}", by)
     result = maximise_selected(Question(data, Score()), replace(QUIET, output=str(tmp_path / "r.json")), grid)
     chosen = result.selection
     assert chosen.by == by
@@ -204,7 +210,7 @@ def test_weights_of_validation_rows_are_named(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def whole() -> tuple[Question, Grid, Result]:
     """A question, a grid, and the result of a selection that has time enough."""
-    question, grid = Question(random_data(13, n_features=4, n_samples=60), Score()), Grid((0.6, 0.9), (2,))
+    question, grid = Question(random_data(13, n_features=3, n_samples=60), Score()), Grid((0.6, 0.9), (2,))
     return question, grid, maximise_selected(question, QUIET, grid)
 
 
@@ -269,25 +275,15 @@ def test_select_takes_a_grid_on_the_command_line(tmp_path: Path) -> None:
     assert f"selection  discretise = {chosen}, p = {result.selection.p}, max-parents = 2" in done.stdout
     other = milpbn.read_table(table, discretise=chosen).dataset()
     assert result.data.sha256 == other.sha256
-    for more, words in (
-        (["--p", ".9"], "keep one of them"),
-        (["--p", "cv"], "keep one of them"),
-        (["--backend", "native", "--score", "mdl"], "p belongs to"),
-    ):
-        bad = CliRunner().invoke(app, ["solve", str(table), "--select", grid, *more, *files])
-        assert bad.exit_code == 2
-        assert words in bad.stderr
 
 
 def test_settings_with_few_parents_can_come_first_on_all_splits() -> None:
-    data = random_data(14, n_samples=60)
-    grid = replace(Grid.parse("score=cll max-parents=3,1,2", "log-loss"), smallest_first=True)
+    data = random_data(14, n_features=2, n_samples=60)
+    grid = replace(Grid.parse("score=cll max-parents=2,1", "log-loss"), smallest_first=True)
     trials = choose(Question(data, Score()), QUIET, grid).trials
-    assert [t.max_parents for t in trials] == [1, 2, 3]
+    assert [t.max_parents for t in trials] == [1, 2]
     assert len({t.splits for t in trials}) == 1
-    plain = choose(
-        Question(data, Score()), QUIET, Grid.parse("score=cll max-parents=1,2,3", "log-loss")
-    ).trials
+    plain = choose(Question(data, Score()), QUIET, Grid.parse("score=cll max-parents=1,2", "log-loss")).trials
     assert plain == trials
 
 

@@ -121,9 +121,7 @@ def write_network(
         If the ending is unknown, the format cannot hold this kind of classifier, the file cannot be written, or
         `worst_error`, that of a scorecard, is given for another format.
     """
-    ending = check_network_ending(path)
-    if worst_error is not None and ending != ".html":
-        raise InputError("The worst error (--worst-error) is that of a scorecard (.html); leave it out.")
+    ending = check_network_ending(path, worst_error)
     content = (
         WRITERS[ending](classifier)
         if worst_error is None
@@ -133,12 +131,14 @@ def write_network(
         temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def check_network_ending(path: str | os.PathLike[str]) -> str:
+def check_network_ending(path: str | os.PathLike[str], worst_error: float | None = None) -> str:
     """Return the ending of a file, which is one of those that `write_network` knows.
 
-    Raises `InputError` if it is another one; the message lists the known ones.
+    Raises `InputError` if it is another one; the message lists the known ones. Only a scorecard has a `worst_error`.
     """
     ending = ending_of(path, WRITERS)
+    if worst_error is not None and ending != ".html":
+        raise InputError("The worst error (--worst-error) is that of a scorecard (.html); leave it out.")
     if ending is None:
         raise InputError(
             f"The ending of {str(path)!r} is not one of a network; choose one of {', '.join(WRITERS)}."

@@ -33,7 +33,9 @@ from milpbn.problem.scores.spec import Score
 
 SOURCES = tuple(Path(arithmetic.__file__).parent.glob("*.py"))
 #: Forged certificates by problem.
-FORGERIES = 25
+FORGERIES = 14
+#: The problem of each number is a draw of its own; one of them takes longer than all others.
+LONG = pytest.param(8, marks=pytest.mark.slow)
 
 
 def score_of(rng: np.random.Generator) -> Score:
@@ -128,7 +130,7 @@ def test_logarithms_enclose_the_true_ones() -> None:
             assert high - low <= 4
 
 
-@pytest.mark.parametrize("number", range(15))
+@pytest.mark.parametrize("number", [*range(8), LONG, *range(9, 15)])
 def test_candidates_and_scores_are_those_of_the_project_and_of_the_oracle(number: int) -> None:
     _, data, score, rules = make_case(number)
     try:
@@ -170,7 +172,7 @@ def test_maxima_are_those_of_enumeration(seed: int) -> None:
         assert heaviest(problem.parent_sets, weights, allowed, edges, wanted) == most
 
 
-@pytest.mark.parametrize("number", range(16))
+@pytest.mark.parametrize("number", [*range(8), LONG, *range(9, 16)])
 def test_honest_certificates_pass_and_what_they_prove_holds(number: int, tmp_path: Path) -> None:
     case = make_case(number)
     _, data, score, rules = case
@@ -241,9 +243,9 @@ def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
 
 def test_nothing_false_is_verified(tmp_path: Path) -> None:
     tried, false, accepted = count_forgeries(range(100, 106), FORGERIES, tmp_path)
-    assert tried > 90
-    assert false > 45
-    assert accepted > 2
+    assert tried > 50
+    assert false > 25
+    assert accepted > 1
 
 
 @pytest.fixture(scope="module")

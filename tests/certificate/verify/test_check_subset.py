@@ -64,9 +64,12 @@ def best_over_the_subset(score: Score, seed: int, merge: bool) -> float:
     )
 
 
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("score", SCORES, ids=str)
-@pytest.mark.parametrize("options", [{}, {"root_only": True}, {"threads": 2}], ids=str)
+@pytest.mark.parametrize(
+    ("options", "merge"),
+    [({}, True), ({}, False), ({"root_only": True}, True), ({"threads": 2}, False)],
+    ids=str,
+)
 def test_what_is_proved_holds_for_every_structure(tmp_path, score, merge, options):
     seed, path = int(merge), tmp_path / "c.npz"
     data = weighted(score, seed)

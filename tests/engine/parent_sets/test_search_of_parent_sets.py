@@ -97,6 +97,8 @@ def check(problem, **settings):
 @pytest.mark.parametrize("seed", range(60))
 def test_the_optimum_is_that_of_the_enumeration(seed, monkeypatch):
     monkeypatch.setattr(branch_and_cut, "MOST_SECONDS", 0.0)
+    if seed % 3 == 1:  # rows are dropped as soon as they do not bind
+        monkeypatch.setattr(cutting, "OLD", 0)
     check(drawn(seed), reduce=seed % 2 == 0)
 
 

@@ -108,7 +108,7 @@ CASES = [Score(p=0.95), Score(name="cll"), Score(p=0.9, max_parents=3)]
 @pytest.mark.parametrize("most_nodes", [9, np.inf], ids=["stopped", "to the end"])
 def test_one_node_at_a_time_elsewhere_is_the_search_of_one_thread(score: Score, most_nodes: float) -> None:
     """From the optimum, which no climb improves: frontier, bound, proof and checkpoint agree to the last digit."""
-    data = random_data([51, 0], n_features=6 if score.max_parents == 2 else 5, n_samples=120)
+    data = random_data([51, 0], n_features=5 if score.name == "cll" else 6, n_samples=100)
     problem = build_problem(data, score)
     best = solve(data, score, verbose=False).structure
     here, ended_here = searched(problem, best, ThreadDispatcher(), most_nodes)

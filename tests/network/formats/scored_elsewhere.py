@@ -106,7 +106,7 @@ def check_fine(shares: Callable[[Classifier, pd.DataFrame], np.ndarray]) -> None
             np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-12)
 
 
-def decided(count: int = 50) -> Iterator[Classifier | AveragedClassifier]:
+def decided(count: int = 30) -> Iterator[Classifier | AveragedClassifier]:
     """Yield random networks over the columns of `rows` with random costs, of which some bring ties; some averages."""
     rng = np.random.default_rng(4)
     frame = rows()
@@ -135,7 +135,7 @@ def _by_label(data: Dataset, costs: np.ndarray) -> list[dict[str, float]]:
 
 
 def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:
-    """Check that a function decides on every row as `predict` does, ties and abstention included, for 50 networks."""
+    """Check that a function decides on every row as `predict` does, ties and abstention included."""
     frame, changed = pd.concat([rows(2, 60).drop(columns=TARGET), new_rows()], ignore_index=True), 0
     abstained = 0
     for classifier in decided():
@@ -149,8 +149,8 @@ def check_decisions(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> Non
             abstained += (expected == "do not know").sum()
         assert (np.asarray(labels) == expected).all()  # brute force over the decisions
         changed += (labels != classifier.deciding(None).predict(frame)).any()
-    assert changed > 25
-    assert abstained > 50
+    assert changed > 15
+    assert abstained > 30
 
 
 def check_cuts(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import check_cuts, check_decisions, check_fine, check_networks, fitted, new_rows, rows
+from scored_elsewhere import fitted, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
@@ -28,24 +28,6 @@ def scored(classifier, frame: pd.DataFrame):
                 :, None
             ]
     return session.run(["label", "probabilities"], feed)
-
-
-@pytest.mark.parametrize("missing", ["drop", "state"])
-@pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
-def test_a_model_returns_the_classifiers_probabilities(missing, frame):
-    check_networks(scored, missing, frame)
-
-
-def test_decisions_are_those_of_predict():
-    check_decisions(scored)
-
-
-def test_a_value_at_a_cut_belongs_to_the_interval_below():
-    check_cuts(scored)
-
-
-def test_two_variables_of_a_column_are_one_input():
-    check_fine(lambda model, frame: scored(model, frame)[1])
 
 
 def test_networks_that_read_a_column_in_two_ways_are_refused():

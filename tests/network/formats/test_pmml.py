@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import TARGET, check_cuts, check_fine, check_networks, networks, new_rows, rows
+from scored_elsewhere import TARGET, networks
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
@@ -29,17 +29,6 @@ def scored(classifier, frame: pd.DataFrame):
     return np.array(
         [row[f"predicted {classifier.variables[-1].name}"] for row in found], dtype=object
     ), shares
-
-
-@pytest.mark.parametrize("missing", ["drop", "state"])
-def test_a_document_returns_the_classifiers_probabilities(missing):
-    known = rows(2, 20).drop(columns=TARGET).astype(object)
-    check_networks(scored, missing, pd.concat([known, new_rows()], ignore_index=True))
-
-
-def test_cuts_and_two_variables_of_a_column():
-    check_cuts(scored)
-    check_fine(lambda model, frame: scored(model, frame)[1])
 
 
 def test_a_classifier_with_costs_predicts_no_class():

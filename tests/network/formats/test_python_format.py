@@ -11,17 +11,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import (
-    TARGET,
-    check_cuts,
-    check_decisions,
-    check_fine,
-    check_networks,
-    expected,
-    networks,
-    new_rows,
-    rows,
-)
+from scored_elsewhere import TARGET, expected, networks, new_rows
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.network import Classifier, Structure
@@ -39,21 +29,6 @@ def scored(classifier, frame: pd.DataFrame):
     records = frame.to_dict("records")
     shares = np.array([list(own["predict_proba"](row).values()) for row in records])
     return np.array([own["predict"](row) for row in records], dtype=object), shares
-
-
-@pytest.mark.parametrize("missing", ["drop", "state"])
-@pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
-def test_a_file_returns_the_classifiers_probabilities(missing, frame):
-    check_networks(scored, missing, frame)
-
-
-def test_decisions_are_those_of_predict():
-    check_decisions(scored)
-
-
-def test_cuts_and_two_variables_of_a_column():
-    check_cuts(scored)
-    check_fine(lambda model, frame: scored(model, frame)[1])
 
 
 @pytest.mark.parametrize(

@@ -9,17 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fine import fine_classifier
-from scored_elsewhere import (
-    TARGET,
-    check_cuts,
-    check_decisions,
-    check_fine,
-    check_networks,
-    expected,
-    networks,
-    new_rows,
-    rows,
-)
+from scored_elsewhere import TARGET, expected, networks, rows
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
@@ -37,27 +27,10 @@ def queried(classifier, frame: pd.DataFrame, table: str = "data") -> pd.DataFram
 def scored(classifier, frame: pd.DataFrame):
     found = queried(classifier, frame)
     assert found["milpbn_row"].tolist() == list(range(1, len(frame) + 1))
-    # Older versions of pandas store such a column as text.
-    assert found["x y"].dropna().astype(float).tolist() == frame["x y"].dropna().astype(float).tolist()
-    return found[f"predicted {TARGET}"], found[[f"P({label})" for label in classifier.classes]].to_numpy()
-
-
-@pytest.mark.parametrize("missing", ["drop", "state"])
-@pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
-def test_a_query_returns_the_classifiers_probabilities(missing, frame):
-    check_networks(scored, missing, frame)
-
-
-def test_decisions_are_those_of_predict():
-    check_decisions(scored)
-
-
-def test_a_value_at_a_cut_belongs_to_the_interval_below():
-    check_cuts(scored)
-
-
-def test_two_variables_of_a_column_are_one_column_of_the_table():
-    check_fine(lambda model, frame: queried(model, frame)[[f"P({c})" for c in model.classes]].to_numpy())
+    if "x y" in frame:  # older versions of pandas store such a column as text
+        assert found["x y"].dropna().astype(float).tolist() == frame["x y"].dropna().astype(float).tolist()
+    shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
+    return found[f"predicted {classifier.variables[-1].name}"], shares
 
 
 def test_only_states_that_occur_together_are_written():

@@ -128,8 +128,9 @@ def test_new_rows_serve_every_kind_of_classifier(fitted, tmp_path):
     assert folds.predict_set(new).shape == (50, 3)
 
 
-@pytest.mark.parametrize("on", ["folds", "leave-one-out", "new"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("on", "weighted"), [("folds", False), ("folds", True), ("leave-one-out", True), ("new", True)]
+)
 def test_coverage_is_what_was_promised(on, weighted):
     """Over 45 networks, samples and rows; weighted rows are selected by their first feature."""
     error, held, of_class = 0.2, [], []

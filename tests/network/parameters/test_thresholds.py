@@ -80,7 +80,7 @@ def test_a_threshold_keeps_its_promise_on_held_out_rows(option, share, weighted)
 
 def test_a_sensitivity_holds_on_new_rows_on_average():
     """Of 40 tables, the mean sensitivity on many new rows is the promised one, within 4 standard errors."""
-    new, found = _table(20_000, seed=99), []
+    new, found = _table(5_000, seed=99), []
     sick = new.y == 0
     for seed in range(40):
         data = _table(500, seed=seed)
