@@ -221,10 +221,11 @@ COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 #: Those of branch and cut over parent sets.
 PARENT_SETS = [
     (undominated, "some words"),
-    (climbing.cost_of_order, "some words numbers some some"),
-    (climbing.climb, "some words numbers some some number flags True random"),
-    (climbing.perturbed_climbs, "some words numbers some number some number 0 number numbers random"),
-    (climbing._greedy, "some some words numbers some"),
+    (climbing._list_members, "words some"),
+    (climbing.cost_of_order, "linked order"),
+    (climbing.climb, "linked order number True numbers random"),
+    (climbing.perturbed_climbs, "linked order number some number 0 number numbers random"),
+    (climbing._greedy, "sets some numbers numbers some"),
     (ascent.unplaceable, "some some words"),
     (ascent.ascend, "sets numbers words numbers 0 0 flags random"),
     (parent_set_rows.block_terms, "numbers"),
@@ -256,6 +257,8 @@ def for_parent_sets() -> list[Specialization]:
     examples = _plain_examples() | {
         "sets": sets,
         "words": sets.masks,
+        "linked": climbing.linked_sets(sets),
+        "order": climbing.order_state(some),
         "packed": parent_set_rows.pack([], sets.n_variables),
         "support": Support(some, some, sets.masks, np.zeros(1)),
         "random": generator(0),

@@ -19,10 +19,10 @@ from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.parent_sets.ascent import first_clusters
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
-from milpbn.engine.parent_sets.clusters import Support, on_cycles, violated_clusters
+from milpbn.engine.parent_sets.clusters import Support, violated_clusters
 from milpbn.engine.parent_sets.paths import broken_independences, violated_path_rows
 from milpbn.engine.parent_sets.relaxation import Priced, RestrictedProgram
-from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
+from milpbn.engine.parent_sets.rows import PackedRows, Row, activities, pack
 from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.problem.constraints import Rules
 from milpbn.util.budget import Budget
@@ -266,7 +266,7 @@ class Cutting:
         present = self.relaxation.present
         clusters = [row for row in violated_clusters(point, self._seed + self.rounds) if row not in present]
         rows = clusters[:MOST_CLUSTERS] + violated_path_rows(point, self.rules)
-        if blocks and not self.budget.over():
+        if blocks and not point.integral and not self.budget.over():
             rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng, parallel=parallel)
         self.pool.add(rows)
         return [row for row in rows if row not in present]
@@ -274,10 +274,10 @@ class Cutting:
     def cutting_off(self, point: Support) -> list[Row]:
         """Return rows that cut off an integral point; none if it is an allowed structure.
 
-        These are the cluster of the variables on or behind cycles, or rows of paths.
+        These are the clusters of cycles, or rows of paths.
         """
-        if members := on_cycles(point):
-            return [Row(CLUSTER, members)]
+        if rows := violated_clusters(point, self._seed):
+            return rows
         return violated_path_rows(point, self.rules) + broken_independences(point, self.rules)
 
     def run(self, told: Callable[[], object], proved: Callable[[], bool], *, blocks: int = BLOCKS) -> None:
@@ -294,7 +294,7 @@ class Cutting:
             priced = self._priced()
             told()
             point = relaxation.support()
-            if turn % 5 == 0:
+            if turn % 5 == 0 or point.integral:
                 self.improve(point)
             self.fix(priced)
             if proved():
