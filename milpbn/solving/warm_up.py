@@ -234,7 +234,7 @@ PARENT_SETS = [
     (parent_set_rows.activities, "sets some numbers packed"),
     (clusters.arc_weights, "support"),
     (clusters.small_clusters, "support square words numbers"),
-    (clusters.tabu_clusters, "support 0 0 words numbers 0 random"),
+    (clusters.tabu_clusters, "support some 0 0 words numbers 0 random"),
     (blocks.families_of, "support some some some numbers"),
     (blocks.gauge, "0 some some numbers numbers"),
     (subsets._spread, "ranks"),

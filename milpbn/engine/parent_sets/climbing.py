@@ -131,11 +131,10 @@ def _enqueue(state, v):  # type: ignore[no-untyped-def]
 @kernel(linked=True)
 def _fits(sets, p, where):  # type: ignore[no-untyped-def]
     """Whether all members of a parent set are placed before its variable."""
-    at = where[sets.child[p]]
-    for k in range(sets.starts[p], sets.starts[p + 1]):
-        if where[sets.members[k]] >= at:
-            return False
-    return True
+    k, end, at = sets.starts[p], sets.starts[p + 1], where[sets.child[p]]
+    while k < end and where[sets.members[k]] < at:
+        k += 1
+    return k == end
 
 
 @kernel(linked=True)
@@ -256,7 +255,7 @@ def climb(sets, state, cost, thorough, steps, random):  # type: ignore[no-untype
     Parameters
     ----------
     state : OrderState
-        The order, its parent sets, and the variables to try to move. A variable whose parent set changes is tried again.
+        The order, its parent sets, and the variables to try to move. One whose parent set changes is tried again.
     cost : float
         Cost of the parent sets.
     thorough : bool
@@ -339,8 +338,8 @@ def perturbed_climbs(sets, current, cost, best, best_cost, times, share, losses,
 def greedy_order(sets: ParentSets, weights: NDArray[np.float64]) -> NDArray[np.int64]:
     """Return an order in which the next variable is the one with the largest weight of sets among its predecessors.
 
-    `weights`, shape (P,), are for example those of a fractional point. Where no variable has any, as on cycles, the next
-    one is that which loses least, compared with its cheapest set with a weight.
+    `weights`, shape (P,), are for example those of a fractional point. Where no variable has any, as on cycles, the
+    next one is that which loses least, compared with its cheapest set with a weight.
     """
     used = np.flatnonzero(weights > 0)
     order, own = np.empty(sets.n_variables, dtype=np.int64), np.full(sets.n_variables, np.inf)
@@ -413,15 +412,18 @@ class OrderClimber:
         cost_of_order(other._linked, other._current)
         return other
 
-    def start(self, order: NDArray[np.int64]) -> bool:
-        """Climb from an order; return whether the best one became better."""
+    def start(self, order: NDArray[np.int64], *, afresh: bool = False) -> bool:
+        """Climb from an order, and go on there if it gets better than the current one, or `afresh`.
+
+        Return whether the best one became better.
+        """
         sets, new = self._linked, order_state(order)
         cost = cost_of_order(sets, new)
         if cost < np.inf:
             new.queue[:-1], new.queue[-1], new.queued[:] = order, len(order), True
             climb(sets, new, cost, True, np.empty(len(order)), self._random)
             cost = cost_of_order(sets, new)
-        if cost < self._cost:
+        if afresh or cost < self._cost:
             self._current, self._cost = new, cost
         if cost >= self.cost - LEAST_GAIN:
             return False

@@ -256,11 +256,11 @@ def _flip(starts, places, hits, member, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: ignore[no-untyped-def]
+def tabu_clusters(point, centres, begins, steps, out, weights, found, random):  # type: ignore[no-untyped-def]
     """Add the violated clusters at the local minima of a tabu search to the `found` ones; return their number.
 
-    The search begins `begins` times, in turn from each variable and then from a parent set in use with its child. A
-    step adds or removes the variable that lowers the weight most.
+    The search begins `begins` times, in turn from each of some variables and then from a parent set in use with its
+    child. A step adds or removes the variable that lowers the weight most.
     """
     n, K = len(point.offsets) - 1, len(point.shares)
     if K == 0 or not np.any(point.masks):
@@ -276,8 +276,8 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
     member, cluster = np.empty(n, dtype=np.bool_), np.empty(out.shape[1], dtype=np.uint64)
     for begin in range(begins):
         hits[:], blocked[:], member[:] = 0, 0, False
-        _flip(starts, places, hits, member, begin % n)
-        if begin >= n:
+        _flip(starts, places, hits, member, centres[begin % len(centres)])
+        if begin >= len(centres):
             t = random_below(random, K)
             for j in range(n):
                 if (has(point.masks[t], j) or j == owner[t]) and not member[j]:
@@ -302,14 +302,16 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
 def violated_clusters(
     point: Support, seed: int, *, begins: int | None = None, steps: int = STEPS
 ) -> list[Row]:
-    """Return violated clusters, the most violated first: minimum cuts at integral points, and where there are no others."""
-    n, arcs = len(point.offsets) - 1, arc_weights(point)
+    """Return violated clusters, the most violated first: minimum cuts if a point is integral or has no others."""
+    arcs = arc_weights(point)
     if point.integral:
         return cut_clusters(point, arcs)
     out, weights = np.zeros((MOST, point.masks.shape[1]), dtype=np.uint64), np.zeros(MOST)
     found = small_clusters(point, arcs, out[: MOST // 2], weights[: MOST // 2])
-    found = tabu_clusters(
-        point, 2 * n if begins is None else begins, steps, out, weights, found, generator(seed)
-    )
+    centres = np.flatnonzero(
+        np.diff(point.offsets) > 1
+    )  # a violated cluster has such variables, unless it is a cycle
+    begins = 2 * len(centres) if begins is None else begins
+    found = tabu_clusters(point, centres, begins, steps, out, weights, found, generator(seed))
     rows = [Row(CLUSTER, members_of(out[k])) for k in np.argsort(weights[:found], kind="stable")]
     return rows or cut_clusters(point, arcs)

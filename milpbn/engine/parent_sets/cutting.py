@@ -47,6 +47,8 @@ POOL = 20_000
 ROUNDS_OF_THREAD = 1_000_000
 #: Perturbations after a better structure was found from a fractional point.
 PERTURBATIONS = 400
+#: Thorough climbs from a point, their perturbations for each variable, and the temperature (see `climbing.HOT`).
+THOROUGH, PER_VARIABLE, WARM = 2, 10, 0.012
 
 NO_RULES = Rules()
 
@@ -252,13 +254,23 @@ class Cutting:
         """Return which rows of the linear program may be removed: all but the limits of children."""
         return np.arange(len(self.relaxation.rows)) >= len(self._limits)
 
-    def improve(self, point: Support) -> None:
-        """Climb from the order of a fractional point."""
-        weights = np.zeros(self.sets.n_sets)
+    def improve(self, point: Support, *, thorough: bool = False) -> bool:
+        """Climb from the order of a point; `thorough` climbs, which go on from worse orders, are several.
+
+        Return whether a better structure was found.
+        """
+        weights, before = np.zeros(self.sets.n_sets), self.cutoff
         weights[point.used] = point.shares
-        if self.climber.start(greedy_order(self.sets, weights)):
-            self.climber.perturb(PERTURBATIONS, self.budget)
-            self.offer(self.climber.choice())
+        order = greedy_order(self.sets, weights)
+        for _ in range(THOROUGH if thorough else 1):
+            better = self.climber.start(order, afresh=thorough)
+            if thorough:
+                better |= self.climber.perturb(PER_VARIABLE * len(order), self.budget, WARM)
+            elif better:
+                self.climber.perturb(PERTURBATIONS, self.budget)
+            if better:
+                self.offer(self.climber.choice())
+        return self.cutoff < before - LEAST_GAIN
 
     def separate(self, point: Support, blocks: int, *, parallel: bool = False) -> list[Row]:
         """Return violated rows that are not in the linear program, and keep them in the pool."""
@@ -287,7 +299,7 @@ class Cutting:
         """
         relaxation, n = self.relaxation, self.sets.n_variables
         history: list[float] = []
-        idle = 0
+        idle, near = 0, False
         for turn in range(ROUNDS):
             if self.budget.over() or not relaxation.solve():
                 return
@@ -295,30 +307,29 @@ class Cutting:
             told()
             point = relaxation.support()
             if turn % 5 == 0 or point.integral:
-                self.improve(point)
+                self.improve(point, thorough=near and turn % 5 == 0)
             self.fix(priced)
             if proved():
                 return
             columns = relaxation.missing(self.allowed, priced.reduced, MOST_COLUMNS * n)
+            near = len(columns) < FEW_COLUMNS * n
             relaxation.grow_older()
             relaxation.drop_rows((relaxation.age > OLD) & self.removable())
             relaxation.drop_columns(~self.allowed[relaxation.columns])
             relaxation.add_columns(columns)
             added = 0
-            if len(columns) < FEW_COLUMNS * n or turn % 3 == 2:
+            if near or turn % 3 == 2:
                 number = blocks * (MORE_BLOCKS if idle else 1)
                 added = relaxation.add_rows(self.separate(point, number, parallel=True))
-            if not len(columns) and not added:
-                idle += 1
-                if idle >= IDLE_ROUNDS:
-                    return
-            elif added:
-                idle = 0
+            idle = 0 if added else idle + (not len(columns))
             history.append(self.bound)
             gap = self.cutoff - self.bound
-            if (
+            little = (
                 len(history) > PATIENCE
                 and not len(columns)
                 and self.bound - history[-PATIENCE] < WORTHWHILE * PATIENCE * gap
-            ):
-                return
+            )
+            if little or idle >= IDLE_ROUNDS:
+                if not self.improve(point, thorough=True):
+                    return
+                history, idle = [], 0
