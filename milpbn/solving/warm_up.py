@@ -21,7 +21,7 @@ from milpbn.engine.dual.point import empty_point
 from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation, subsets
 from milpbn.engine.parent_sets import rows as parent_set_rows
 from milpbn.engine.parent_sets.clusters import Support
-from milpbn.engine.parent_sets.sets import generator, list_sets, undominated
+from milpbn.engine.parent_sets.sets import generator, linked_sets, list_members, list_sets, undominated
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
 from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
@@ -221,7 +221,7 @@ COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 #: Those of branch and cut over parent sets.
 PARENT_SETS = [
     (undominated, "some words"),
-    (climbing._list_members, "words some"),
+    (list_members, "words some"),
     (climbing.cost_of_order, "linked order"),
     (climbing.climb, "linked order number True numbers random"),
     (climbing.perturbed_climbs, "linked order number some number 0 number numbers random"),
@@ -257,7 +257,7 @@ def for_parent_sets() -> list[Specialization]:
     examples = _plain_examples() | {
         "sets": sets,
         "words": sets.masks,
-        "linked": climbing.linked_sets(sets),
+        "linked": linked_sets(sets),
         "order": climbing.order_state(some),
         "packed": parent_set_rows.pack([], sets.n_variables),
         "support": Support(some, some, sets.masks, np.zeros(1)),

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 
 from milpbn.data.sums import EPS
 from milpbn.engine.parent_sets.sets import (
-    ONE,
-    ZERO,
     ParentSets,
     generator,
     has,
     inside,
+    linked_sets,
     put,
     random_below,
     random_share,
@@ -41,63 +40,10 @@ FIRST_PERTURBATIONS, PER_VARIABLE = 4000, 40
 AT_ONCE = 20
 
 
-class LinkedSets(NamedTuple):
-    """Parent sets by their members, and by the variables that they hold.
-
-    Attributes
-    ----------
-    offsets, child, costs : arrays
-        Those of `ParentSets`.
-    starts, members : int64 arrays, shapes (P + 1,) and (M,)
-        Where the members of each set begin, and the members.
-    first, holding : int64 arrays, shapes (V + 1,) and (M,)
-        Where the sets that hold each variable begin, and their numbers, ascending.
-    """
-
-    offsets: NDArray[np.int64]
-    child: NDArray[np.int64]
-    costs: NDArray[np.float64]
-    starts: NDArray[np.int64]
-    members: NDArray[np.int64]
-    first: NDArray[np.int64]
-    holding: NDArray[np.int64]
-
-
-def linked_sets(sets: ParentSets) -> LinkedSets:
-    """Return parent sets with the lists of their members and holders."""
-    starts = np.concatenate([[0], np.cumsum(np.bitwise_count(sets.masks).sum(axis=1, dtype=np.int64))])
-    members = np.empty(starts[-1], dtype=np.int64)
-    _list_members(sets.masks, members)
-    holding = np.repeat(np.arange(sets.n_sets), np.diff(starts))[np.argsort(members, kind="stable")]
-    first = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=sets.n_variables))])
-    return LinkedSets(sets.offsets, sets.child, sets.costs, starts, members, first, holding)
-
-
-@kernel
-def _list_members(masks, members):  # type: ignore[no-untyped-def]
-    k = 0
-    for mask in masks:
-        for w in range(len(mask)):
-            word, j = mask[w], w << 6
-            while word != ZERO:
-                if word & ONE != ZERO:
-                    members[k] = j
-                    k += 1
-                word >>= ONE
-                j += 1
-
-
 class OrderState(NamedTuple):
-    """An order of the variables, and what the climb has to look at.
+    """An order, the place of each variable and its best parent set, and the variables to try to move.
 
-    Attributes
-    ----------
-    order, where, choice : int64 arrays, shape (V,)
-        The order, the place of each variable, and its best parent set.
-    queue : int64 array, shape (V + 1,)
-        The variables to try to move; the last entry is their number.
-    queued : bool array, shape (V,)
-        Whether each variable is in the queue.
+    The arrays have the shape (V,). The queue has one entry more, the number of variables in it.
     """
 
     order: NDArray[np.int64]
@@ -250,18 +196,10 @@ def _best_place(sets, state, v, steps):  # type: ignore[no-untyped-def]
 
 @kernel
 def climb(sets, state, cost, thorough, steps, random):  # type: ignore[no-untyped-def]
-    """Insert variables elsewhere in an order until no insertion gains; return the cost.
+    """Insert the variables in the queue elsewhere, until no insertion gains, and return the cost, which was `cost`.
 
-    Parameters
-    ----------
-    state : OrderState
-        The order, its parent sets, and the variables to try to move. One whose parent set changes is tried again.
-    cost : float
-        Cost of the parent sets.
-    thorough : bool
-        Whether to go on until no insertion of any variable gains.
-    steps : float64 array, shape (V,)
-        Overwritten.
+    A variable whose parent set changes is tried again. `thorough` is whether to go on until no insertion of any
+    variable gains. `steps`, shape (V,), is overwritten.
     """
     queue, again = state.queue, True
     while again:
@@ -286,29 +224,12 @@ def climb(sets, state, cost, thorough, steps, random):  # type: ignore[no-untype
 def perturbed_climbs(sets, current, cost, best, best_cost, times, share, losses, random):  # type: ignore[no-untyped-def]
     """Perturb the current order and climb, `times` times; a worse order is accepted as in simulated annealing.
 
-    Parameters
-    ----------
-    current : OrderState
-        The current order, with its parent sets; overwritten.
-    best : int64 array, shape (V,)
-        The best order, overwritten.
-    cost, best_cost : float
-        Their costs.
-    share : float
-        The temperature is this share of the mean loss so far.
-    losses : float64 array, shape (2,)
-        Sum and number of the losses, to which those of worse orders are added.
-
+    The state `current`, which costs `cost`, and the order `best`, which costs `best_cost`, are overwritten. The
+    temperature is a share of the mean of all losses, whose sum and number `losses`, shape (2,), grow.
     """
     n = len(best)
     steps = np.empty(n)
-    new = OrderState(
-        np.empty_like(best),
-        np.empty_like(best),
-        np.empty_like(best),
-        np.zeros(n + 1, np.int64),
-        np.zeros(n, np.bool_),
-    )
+    new = OrderState(best.copy(), best.copy(), best.copy(), np.zeros(n + 1, np.int64), np.zeros(n, np.bool_))
     for _ in range(times):
         _copy(new, current)
         found = cost
