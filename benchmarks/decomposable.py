@@ -84,6 +84,7 @@ TABLES: dict[str, tuple[str, int, int | None, str, str]] = {
     "adult": ("bic", 3, 32561, "native-country", "all"),
     "mushroom": ("bic", 2, None, "", "none"),
     "soybean-large": ("bic", 3, 307, "", "all"),
+    "wdbc": ("bic", 3, None, "", "all"),  # scikit-learn's breast cancer, as a table
 }
 
 

@@ -94,7 +94,7 @@ def cut_clusters(point: Support, arcs: NDArray[np.float64]) -> list[Row]:
     `arcs` are those of `arc_weights`.
     """
     n = len(arcs)
-    _, part = connected_components(csr_array(arcs > LEAST_VIOLATION), connection="strong")
+    _, part = connected_components(arcs > LEAST_VIOLATION, connection="strong")
     on = np.flatnonzero(np.bincount(part)[part] > 1).tolist()
     places = [t for i in on for t in range(point.offsets[i], point.offsets[i + 1])]
     head = np.repeat(on, np.diff(point.offsets)[on])
@@ -102,9 +102,10 @@ def cut_clusters(point: Support, arcs: NDArray[np.float64]) -> list[Row]:
         [j for j in members_of(point.masks[t]) if part[j] == part[i]]
         for t, i in zip(places, head, strict=True)
     ]
-    tail, found = np.array([inner[0] if inner else n for inner in near]), {}
+    tail = np.array([inner[0] if inner else n for inner in near])
+    found: dict[tuple[int, ...], tuple[float, int]] = {}
     for i in on:
-        members = least_entered(tail, head, point.shares[places], n, i)
+        members = tuple(least_entered(tail, head, point.shares[places], n, i))
         if members:
             inside = set(members)
             outside = [
@@ -112,7 +113,7 @@ def cut_clusters(point: Support, arcs: NDArray[np.float64]) -> list[Row]:
                 for t, i, own in zip(places, head, near, strict=True)
                 if i in inside and inside.isdisjoint(own)
             ]
-            found[tuple(members)] = (float(point.shares[outside].sum()), len(members))
+            found[members] = (float(point.shares[outside].sum()), len(members))
     rows: list[Row] = []
     for members in sorted(found, key=found.__getitem__):
         if not any(set(row.members) < set(members) for row in rows):
