@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 
 from milpbn.engine.parent_sets.rows import CLUSTER, Row
 from milpbn.engine.parent_sets.sets import (
+    WORD,
     ParentSets,
     generator,
     has,
@@ -309,9 +310,8 @@ def violated_clusters(
         return cut_clusters(point, arcs)
     out, weights = np.zeros((MOST, point.masks.shape[1]), dtype=np.uint64), np.zeros(MOST)
     found = small_clusters(point, arcs, out[: MOST // 2], weights[: MOST // 2])
-    centres = np.flatnonzero(
-        np.diff(point.offsets) > 1
-    )  # a violated cluster has such variables, unless it is a cycle
+    # Of many variables those with several sets: a violated cluster has some, unless it is a cycle.
+    centres = np.flatnonzero(np.diff(point.offsets) > (1 if len(arcs) > WORD else 0))
     begins = 2 * len(centres) if begins is None else begins
     found = tabu_clusters(point, centres, begins, steps, out, weights, found, generator(seed))
     rows = [Row(CLUSTER, members_of(out[k])) for k in np.argsort(weights[:found], kind="stable")]

@@ -47,6 +47,8 @@ POOL = 20_000
 ROUNDS_OF_THREAD = 1_000_000
 #: Perturbations after a better structure was found from a fractional point.
 PERTURBATIONS = 400
+#: Rounds of the root in which every fifth one climbs thoroughly.
+EARLY = 50
 #: Thorough climbs from a point, their perturbations for each variable, and the temperature (see `climbing.HOT`).
 THOROUGH, PER_VARIABLE, WARM = 2, 10, 0.012
 
@@ -307,7 +309,7 @@ class Cutting:
             told()
             point = relaxation.support()
             if turn % 5 == 0 or point.integral:
-                self.improve(point, thorough=near and turn % 5 == 0)
+                self.improve(point, thorough=near and turn % 5 == 0 and turn < EARLY)
             self.fix(priced)
             if proved():
                 return
