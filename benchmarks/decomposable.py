@@ -84,14 +84,15 @@ TABLES: dict[str, tuple[str, int, int | None, str, str]] = {
     "adult": ("bic", 3, 32561, "native-country", "all"),
     "mushroom": ("bic", 2, None, "", "none"),
     "soybean-large": ("bic", 3, 307, "", "all"),
+    "wdbc": ("bic", 3, None, "", "all"),  # scikit-learn's breast cancer, as a table
 }
 
 
 def make_scores(tables: Path, folder: Path) -> None:
-    """Write the local scores of the tables that have none yet."""
+    """Write the local scores of the tables that are there and have none yet."""
     for name, (score, parents, rows, left_out, cut) in TABLES.items():
         path = folder / f"uci-{name}-{score}{parents}.jkl"
-        if path.exists():
+        if path.exists() or not (tables / f"{name}.csv.gz").exists():
             continue
         frame = pd.read_csv(tables / f"{name}.csv.gz", na_values="?", keep_default_na=False)[:rows]
         frame = frame.dropna().drop(columns=left_out or []) if cut == "all" else frame.fillna("?")

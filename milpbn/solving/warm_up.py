@@ -21,7 +21,7 @@ from milpbn.engine.dual.point import empty_point
 from milpbn.engine.parent_sets import ascent, blocks, climbing, clusters, order_relation, subsets
 from milpbn.engine.parent_sets import rows as parent_set_rows
 from milpbn.engine.parent_sets.clusters import Support
-from milpbn.engine.parent_sets.sets import generator, list_sets, undominated
+from milpbn.engine.parent_sets.sets import generator, linked_sets, list_members, list_sets, undominated
 from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
 from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
@@ -221,10 +221,11 @@ COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
 #: Those of branch and cut over parent sets.
 PARENT_SETS = [
     (undominated, "some words"),
-    (climbing.cost_of_order, "some words numbers some some"),
-    (climbing.climb, "some words numbers some some number flags True random"),
-    (climbing.perturbed_climbs, "some words numbers some number some number 0 number numbers random"),
-    (climbing._greedy, "some some words numbers some"),
+    (list_members, "words some"),
+    (climbing.cost_of_order, "linked order"),
+    (climbing.climb, "linked order number True numbers random"),
+    (climbing.perturbed_climbs, "linked order number some number 0 number numbers random"),
+    (climbing._greedy, "sets some numbers numbers some"),
     (ascent.unplaceable, "some some words"),
     (ascent.ascend, "sets numbers words numbers 0 0 flags random"),
     (parent_set_rows.block_terms, "numbers"),
@@ -233,7 +234,7 @@ PARENT_SETS = [
     (parent_set_rows.activities, "sets some numbers packed"),
     (clusters.arc_weights, "support"),
     (clusters.small_clusters, "support square words numbers"),
-    (clusters.tabu_clusters, "support 0 0 words numbers 0 random"),
+    (clusters.tabu_clusters, "support some 0 0 words numbers 0 random"),
     (blocks.families_of, "support some some some numbers"),
     (blocks.gauge, "0 some some numbers numbers"),
     (subsets._spread, "ranks"),
@@ -256,6 +257,8 @@ def for_parent_sets() -> list[Specialization]:
     examples = _plain_examples() | {
         "sets": sets,
         "words": sets.masks,
+        "linked": linked_sets(sets),
+        "order": climbing.order_state(some),
         "packed": parent_set_rows.pack([], sets.n_variables),
         "support": Support(some, some, sets.masks, np.zeros(1)),
         "random": generator(0),

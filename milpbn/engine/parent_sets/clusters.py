@@ -1,4 +1,4 @@
-"""Cluster rows that a fractional point violates: all pairs and triples, and larger clusters by tabu search.
+"""Cluster rows that a fractional point violates: all pairs and triples, and larger clusters by tabu search and cuts.
 
 The point is given by the parent sets in use, by variable, and their shares. A cluster is violated if the shares of the
 sets of its members that lie outside it sum to less than 1, which is its weight here.
@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
-from milpbn.engine.parent_sets.ascent import unplaceable
 from milpbn.engine.parent_sets.rows import CLUSTER, Row
 from milpbn.engine.parent_sets.sets import (
+    WORD,
     ParentSets,
     generator,
     has,
@@ -27,6 +29,8 @@ from milpbn.util.compiled import kernel
 
 #: A row is violated if it fails by at least this much.
 LEAST_VIOLATION = 1e-2
+#: Capacities of a cut are whole numbers: shares times this.
+SCALE = 10**6
 #: Most clusters found at once, and steps of the tabu search from each start.
 MOST, STEPS = 600, 30
 #: A variable that has just been moved is not moved again for this many steps, and up to as many more at random.
@@ -68,10 +72,54 @@ def support_of(sets: ParentSets, columns: NDArray[np.int64], values: NDArray[np.
     return Support(used, offsets, sets.masks[used], shares)
 
 
-def on_cycles(point: Support) -> tuple[int, ...]:
-    """Return the variables on or behind the cycles of an integral point, which are a violated cluster; else none."""
-    chosen = np.flatnonzero(point.shares > 0.5)
-    return members_of(unplaceable(np.arange(len(chosen) + 1), chosen, point.masks))
+def least_entered(
+    tail: NDArray[np.int64], head: NDArray[np.int64], shares: NDArray[np.float64], a: int, b: int
+) -> list[int]:
+    """Return the smallest set with b and without a that arcs enter with less than 1 in all; none if there is none."""
+    n = int(max(tail.max(), head.max(), a, b)) + 1
+    whole = np.rint(SCALE * shares).astype(np.int32)
+    graph = csr_array(coo_array((whole, (tail, head)), shape=(n, n)))
+    found = maximum_flow(graph, a, b)
+    if found.flow_value > (1 - LEAST_VIOLATION) * SCALE:
+        return []
+    left = csr_array((graph - found.flow).T)
+    left.eliminate_zeros()
+    return sorted(breadth_first_order(left, b, return_predecessors=False).tolist())
+
+
+def cut_clusters(point: Support, arcs: NDArray[np.float64]) -> list[Row]:
+    """Return violated clusters that are minimum cuts, the most violated and smallest first.
+
+    They lie inside strongly connected parts of the graph. A parent set counts as an arc from one of its members in the
+    part, which may hide a cluster that another one reaches. At an integral point a cyclic part always has one.
+    `arcs` are those of `arc_weights`.
+    """
+    n = len(arcs)
+    _, part = connected_components(arcs > LEAST_VIOLATION, connection="strong")
+    on = np.flatnonzero(np.bincount(part)[part] > 1).tolist()
+    places = [t for i in on for t in range(point.offsets[i], point.offsets[i + 1])]
+    head = np.repeat(on, np.diff(point.offsets)[on])
+    near = [
+        [j for j in members_of(point.masks[t]) if part[j] == part[i]]
+        for t, i in zip(places, head, strict=True)
+    ]
+    tail = np.array([inner[0] if inner else n for inner in near])
+    found: dict[tuple[int, ...], tuple[float, int]] = {}
+    for i in on:
+        members = tuple(least_entered(tail, head, point.shares[places], n, i))
+        if members:
+            inside = set(members)
+            outside = [
+                t
+                for t, i, own in zip(places, head, near, strict=True)
+                if i in inside and inside.isdisjoint(own)
+            ]
+            found[members] = (float(point.shares[outside].sum()), len(members))
+    rows: list[Row] = []
+    for members in sorted(found, key=found.__getitem__):
+        if not any(set(row.members) < set(members) for row in rows):
+            rows.append(Row(CLUSTER, members))
+    return rows
 
 
 @kernel
@@ -210,11 +258,11 @@ def _flip(starts, places, hits, member, j):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: ignore[no-untyped-def]
+def tabu_clusters(point, centres, begins, steps, out, weights, found, random):  # type: ignore[no-untyped-def]
     """Add the violated clusters at the local minima of a tabu search to the `found` ones; return their number.
 
-    The search begins `begins` times, in turn from each variable and then from a parent set in use with its child. A
-    step adds or removes the variable that lowers the weight most.
+    The search begins `begins` times, in turn from each of some variables and then from a parent set in use with its
+    child. A step adds or removes the variable that lowers the weight most.
     """
     n, K = len(point.offsets) - 1, len(point.shares)
     if K == 0 or not np.any(point.masks):
@@ -230,8 +278,8 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
     member, cluster = np.empty(n, dtype=np.bool_), np.empty(out.shape[1], dtype=np.uint64)
     for begin in range(begins):
         hits[:], blocked[:], member[:] = 0, 0, False
-        _flip(starts, places, hits, member, begin % n)
-        if begin >= n:
+        _flip(starts, places, hits, member, centres[begin % len(centres)])
+        if begin >= len(centres):
             t = random_below(random, K)
             for j in range(n):
                 if (has(point.masks[t], j) or j == owner[t]) and not member[j]:
@@ -256,11 +304,15 @@ def tabu_clusters(point, begins, steps, out, weights, found, random):  # type: i
 def violated_clusters(
     point: Support, seed: int, *, begins: int | None = None, steps: int = STEPS
 ) -> list[Row]:
-    """Return violated clusters, the most violated first."""
-    n = len(point.offsets) - 1
+    """Return violated clusters, the most violated first: minimum cuts if a point is integral or has no others."""
+    arcs = arc_weights(point)
+    if point.integral:
+        return cut_clusters(point, arcs)
     out, weights = np.zeros((MOST, point.masks.shape[1]), dtype=np.uint64), np.zeros(MOST)
-    found = small_clusters(point, arc_weights(point), out[: MOST // 2], weights[: MOST // 2])
-    found = tabu_clusters(
-        point, 2 * n if begins is None else begins, steps, out, weights, found, generator(seed)
-    )
-    return [Row(CLUSTER, members_of(out[k])) for k in np.argsort(weights[:found], kind="stable")]
+    found = small_clusters(point, arcs, out[: MOST // 2], weights[: MOST // 2])
+    # Of many variables those with several sets: a violated cluster has some, unless it is a cycle.
+    centres = np.flatnonzero(np.diff(point.offsets) > (1 if len(arcs) > WORD else 0))
+    begins = 2 * len(centres) if begins is None else begins
+    found = tabu_clusters(point, centres, begins, steps, out, weights, found, generator(seed))
+    rows = [Row(CLUSTER, members_of(out[k])) for k in np.argsort(weights[:found], kind="stable")]
+    return rows or cut_clusters(point, arcs)

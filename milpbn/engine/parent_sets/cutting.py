@@ -19,10 +19,10 @@ from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.engine.parent_sets.ascent import first_clusters
 from milpbn.engine.parent_sets.blocks import violated_blocks
 from milpbn.engine.parent_sets.climbing import LEAST_GAIN, OrderClimber, greedy_order
-from milpbn.engine.parent_sets.clusters import Support, on_cycles, violated_clusters
+from milpbn.engine.parent_sets.clusters import Support, violated_clusters
 from milpbn.engine.parent_sets.paths import broken_independences, violated_path_rows
 from milpbn.engine.parent_sets.relaxation import Priced, RestrictedProgram
-from milpbn.engine.parent_sets.rows import CLUSTER, PackedRows, Row, activities, pack
+from milpbn.engine.parent_sets.rows import PackedRows, Row, activities, pack
 from milpbn.engine.parent_sets.sets import ParentSets
 from milpbn.problem.constraints import Rules
 from milpbn.util.budget import Budget
@@ -47,6 +47,10 @@ POOL = 20_000
 ROUNDS_OF_THREAD = 1_000_000
 #: Perturbations after a better structure was found from a fractional point.
 PERTURBATIONS = 400
+#: Rounds of the root in which every fifth one climbs thoroughly.
+EARLY = 50
+#: Thorough climbs from a point, their perturbations for each variable, and the temperature (see `climbing.HOT`).
+THOROUGH, PER_VARIABLE, WARM = 2, 10, 0.012
 
 NO_RULES = Rules()
 
@@ -252,13 +256,23 @@ class Cutting:
         """Return which rows of the linear program may be removed: all but the limits of children."""
         return np.arange(len(self.relaxation.rows)) >= len(self._limits)
 
-    def improve(self, point: Support) -> None:
-        """Climb from the order of a fractional point."""
-        weights = np.zeros(self.sets.n_sets)
+    def improve(self, point: Support, *, thorough: bool = False) -> bool:
+        """Climb from the order of a point; `thorough` climbs, which go on from worse orders, are several.
+
+        Return whether a better structure was found.
+        """
+        weights, before = np.zeros(self.sets.n_sets), self.cutoff
         weights[point.used] = point.shares
-        if self.climber.start(greedy_order(self.sets, weights)):
-            self.climber.perturb(PERTURBATIONS, self.budget)
-            self.offer(self.climber.choice())
+        order = greedy_order(self.sets, weights)
+        for _ in range(THOROUGH if thorough else 1):
+            better = self.climber.start(order, afresh=thorough)
+            if thorough:
+                better |= self.climber.perturb(PER_VARIABLE * len(order), self.budget, WARM)
+            elif better:
+                self.climber.perturb(PERTURBATIONS, self.budget)
+            if better:
+                self.offer(self.climber.choice())
+        return self.cutoff < before - LEAST_GAIN
 
     def separate(self, point: Support, blocks: int, *, parallel: bool = False) -> list[Row]:
         """Return violated rows that are not in the linear program, and keep them in the pool."""
@@ -266,7 +280,7 @@ class Cutting:
         present = self.relaxation.present
         clusters = [row for row in violated_clusters(point, self._seed + self.rounds) if row not in present]
         rows = clusters[:MOST_CLUSTERS] + violated_path_rows(point, self.rules)
-        if blocks and not self.budget.over():
+        if blocks and not point.integral and not self.budget.over():
             rows += violated_blocks(point, BLOCK_SIZES, blocks, self.rng, parallel=parallel)
         self.pool.add(rows)
         return [row for row in rows if row not in present]
@@ -274,10 +288,10 @@ class Cutting:
     def cutting_off(self, point: Support) -> list[Row]:
         """Return rows that cut off an integral point; none if it is an allowed structure.
 
-        These are the cluster of the variables on or behind cycles, or rows of paths.
+        These are the clusters of cycles, or rows of paths.
         """
-        if members := on_cycles(point):
-            return [Row(CLUSTER, members)]
+        if rows := violated_clusters(point, self._seed):
+            return rows
         return violated_path_rows(point, self.rules) + broken_independences(point, self.rules)
 
     def run(self, told: Callable[[], object], proved: Callable[[], bool], *, blocks: int = BLOCKS) -> None:
@@ -287,38 +301,37 @@ class Cutting:
         """
         relaxation, n = self.relaxation, self.sets.n_variables
         history: list[float] = []
-        idle = 0
+        idle, near = 0, False
         for turn in range(ROUNDS):
             if self.budget.over() or not relaxation.solve():
                 return
             priced = self._priced()
             told()
             point = relaxation.support()
-            if turn % 5 == 0:
-                self.improve(point)
+            if turn % 5 == 0 or point.integral:
+                self.improve(point, thorough=near and turn % 5 == 0 and turn < EARLY)
             self.fix(priced)
             if proved():
                 return
             columns = relaxation.missing(self.allowed, priced.reduced, MOST_COLUMNS * n)
+            near = len(columns) < FEW_COLUMNS * n
             relaxation.grow_older()
             relaxation.drop_rows((relaxation.age > OLD) & self.removable())
             relaxation.drop_columns(~self.allowed[relaxation.columns])
             relaxation.add_columns(columns)
             added = 0
-            if len(columns) < FEW_COLUMNS * n or turn % 3 == 2:
+            if near or turn % 3 == 2:
                 number = blocks * (MORE_BLOCKS if idle else 1)
                 added = relaxation.add_rows(self.separate(point, number, parallel=True))
-            if not len(columns) and not added:
-                idle += 1
-                if idle >= IDLE_ROUNDS:
-                    return
-            elif added:
-                idle = 0
+            idle = 0 if added else idle + (not len(columns))
             history.append(self.bound)
             gap = self.cutoff - self.bound
-            if (
+            little = (
                 len(history) > PATIENCE
                 and not len(columns)
                 and self.bound - history[-PATIENCE] < WORTHWHILE * PATIENCE * gap
-            ):
-                return
+            )
+            if little or idle >= IDLE_ROUNDS:
+                if not self.improve(point, thorough=True):
+                    return
+                history, idle = [], 0

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import breadth_first_order, dijkstra, maximum_flow
+from scipy.sparse.csgraph import dijkstra
 
-from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_weights
+from milpbn.engine.parent_sets.clusters import LEAST_VIOLATION, Support, arc_weights, least_entered
 from milpbn.engine.parent_sets.rows import ARCS, CLOSED, REACHED, Row
 from milpbn.engine.parent_sets.sets import members_of
 from milpbn.problem.constraints import Rules
-
-#: Capacities of a cut are whole numbers: shares times this.
-SCALE = 10**6
 
 
 def violated_path_rows(point: Support, rules: Rules) -> list[Row]:
@@ -38,19 +34,10 @@ def _entering(point: Support, a: int, b: int) -> Row | None:
     # A parent set is a node between its members and its variable: it is cut once, however many members are outside.
     of = np.repeat(np.arange(sets), list(map(len, members)))
     inner = np.array([j for own in members for j in own], dtype=np.int64)
-    capacity = np.concatenate([np.full(len(inner), 2 * SCALE), np.rint(SCALE * point.shares)]).astype(
-        np.int32
-    )
+    capacity = np.concatenate([np.full(len(inner), 2.0), point.shares])
     tail, head = np.concatenate([inner, n + np.arange(sets)]), np.concatenate([n + of, child])
-    graph = csr_array(coo_array((capacity, (tail, head)), shape=(n + sets, n + sets)))
-    found = maximum_flow(graph, a, b)
-    if found.flow_value > (1 - LEAST_VIOLATION) * SCALE:
-        return None
-    left = csr_array(graph - found.flow)
-    left.eliminate_zeros()
-    reached = breadth_first_order(left, a, return_predecessors=False)
-    outside = {i for i in range(n) if i not in set(reached.tolist())}
-    return Row(CLOSED, tuple(sorted(outside)))
+    outside = [i for i in least_entered(tail, head, capacity, a, b) if i < n]
+    return Row(CLOSED, tuple(outside)) if outside else None
 
 
 def _path(point: Support, arcs: NDArray[np.float64], a: int, b: int) -> Row | None:

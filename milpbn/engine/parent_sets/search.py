@@ -202,8 +202,8 @@ class Search:
                 if not self._pruned(node.bound):
                     self.open.close(node.bound)
                 return False
-            if self.open.count % 10 == 1 and turn == 0:
-                cutting.improve(point)
+            if self.open.count % 5 == 1 and turn == 0:
+                cutting.improve(point, thorough=True)
             gain = WORTHWHILE * (cutting.cutoff - node.bound)
             if (turn and node.bound - last < gain) or (turn >= ROUNDS and node.bound - last < 3 * gain):
                 break

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from milpbn.engine.parent_sets.blocks import violated_blocks
-from milpbn.engine.parent_sets.clusters import on_cycles, support_of, violated_clusters
+from milpbn.engine.parent_sets.clusters import support_of, violated_clusters
 from milpbn.engine.parent_sets.cutting import BLOCK_SIZES, BLOCKS, MOST_CLUSTERS
-from milpbn.engine.parent_sets.rows import CLUSTER, Row, matrix_of, pack
+from milpbn.engine.parent_sets.rows import Row, matrix_of, pack
 from milpbn.engine.parent_sets.sets import ParentSets, masks_of
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock
@@ -38,8 +38,6 @@ class Separation:
         rows = violated_clusters(point, self._points)[:MOST_CLUSTERS]
         if not point.integral:
             rows += violated_blocks(point, BLOCK_SIZES, BLOCKS, np.random.default_rng(self._points))
-        elif not rows and (members := on_cycles(point)):
-            rows = [Row(CLUSTER, members)]
         return {row: self._block(row) for row in rows}
 
     def _block(self, row: Row) -> RowBlock:

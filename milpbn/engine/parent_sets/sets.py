@@ -103,6 +103,32 @@ def selected(sets: ParentSets, kept: NDArray[np.bool_]) -> ParentSets:
     return ParentSets(offsets, child, sets.masks[kept], sets.costs[kept])
 
 
+class LinkedSets(NamedTuple):
+    """Parent sets (see `ParentSets`) by their members, and by the variables that they hold.
+
+    The members of set p are ``members[starts[p]:starts[p + 1]]``, and the sets that hold variable j, ascending,
+    ``holding[first[j]:first[j + 1]]``.
+    """
+
+    offsets: NDArray[np.int64]
+    child: NDArray[np.int64]
+    costs: NDArray[np.float64]
+    starts: NDArray[np.int64]
+    members: NDArray[np.int64]
+    first: NDArray[np.int64]
+    holding: NDArray[np.int64]
+
+
+def linked_sets(sets: ParentSets) -> LinkedSets:
+    """Return parent sets with the lists of their members and of those that hold each variable."""
+    starts = np.concatenate([[0], np.cumsum(np.bitwise_count(sets.masks).sum(axis=1, dtype=np.int64))])
+    members = np.empty(starts[-1], dtype=np.int64)
+    list_members(sets.masks, members)
+    holding = np.repeat(np.arange(sets.n_sets), np.diff(starts))[np.argsort(members, kind="stable")]
+    first = np.concatenate([[0], np.cumsum(np.bincount(members, minlength=sets.n_variables))])
+    return LinkedSets(sets.offsets, sets.child, sets.costs, starts, members, first, holding)
+
+
 def mask_of(members: Iterable[int], n_variables: int) -> NDArray[np.uint64]:
     """Return a set of variables as words, uint64 array of shape (W,)."""
     mask = np.zeros(-(-n_variables // WORD), dtype=np.uint64)
@@ -201,3 +227,18 @@ def undominated(offsets, masks):  # type: ignore[no-untyped-def]
                 found[n] = p
                 n += 1
     return kept
+
+
+@kernel
+def list_members(masks, members):  # type: ignore[no-untyped-def]
+    """Fill the members of all sets, one set after the other."""
+    k = 0
+    for mask in masks:
+        for w in range(len(mask)):
+            word, j = mask[w], w << 6
+            while word != ZERO:
+                if word & ONE != ZERO:
+                    members[k] = j
+                    k += 1
+                word >>= ONE
+                j += 1

@@ -240,3 +240,22 @@ def test_functions_become_small_integers():
     # Two variables that are each other's only parent: the gauge of shares 0.6 and 0.9 is 1.5.
     assert gauge(2, np.array([0, 1]), np.array([2, 1]), np.array([0.6, 0.9]), f) == pytest.approx(1.5)
     assert f.tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("shares", [(1.0,), (0.5, 0.5)])
+def test_long_cycles_are_cut_off_by_their_clusters(shares):
+    n = 30  # every variable follows its predecessor on a cycle, or half of it the one before that
+    listed = [[(), *(((i - k) % n,) for k in (1, 2))] for i in range(n)]
+    candidates = Candidates(tuple(f"v{i}" for i in range(n)), tuple(tuple(sorted(own)) for own in listed))
+    sets = list_sets(candidates, np.zeros(candidates.n_sets), dominated=True).sets
+    columns = np.array(
+        [
+            next(p for p in range(*sets.offsets[i : i + 2]) if members_of(sets.masks[p]) == ((i - k) % n,))
+            for i in range(n)
+            for k in (1, 2)[: len(shares)]
+        ]
+    )
+    point = support_of(sets, columns, np.tile(shares, n))
+    rows = violated_clusters(point, 0)
+    assert Row(CLUSTER, tuple(range(n))) in rows
+    assert (activities(sets, point.used, point.shares, pack(rows, n)) > 0.9).all()

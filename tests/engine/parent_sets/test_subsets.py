@@ -105,7 +105,7 @@ def test_an_error_in_a_thread_ends_the_search(monkeypatch):
     monkeypatch.setattr(Search, "_bounded", bounded)
     monkeypatch.setattr(Search, "begin", begin)
     with pytest.raises(ArithmeticError, match="a helper"):
-        solved(problem_of(larger(0).candidates, larger(0).scores), threads=3)
+        solved(problem_of(larger(1).candidates, larger(1).scores), threads=3)
 
 
 @pytest.mark.parametrize("seed", range(30))
