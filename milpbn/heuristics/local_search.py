@@ -85,7 +85,7 @@ class LocalSearch:
             choice = self.choice
         problem, candidates = self.problem, self.problem.candidates
         a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
-        rest = np.delete(choice, variable)
+        rest = np.concatenate([choice[:variable], choice[variable + 1 :]])
         values = problem.linear[a:b] + problem.linear[rest].sum()
         if problem.curve is not None:
             k = problem.curve.parameters[rest].sum()
@@ -98,10 +98,10 @@ class LocalSearch:
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
         part = np.full(b - a, -np.inf)
-        changed = choice != self.choice
-        changed[variable] = False
+        changed = np.flatnonzero(choice != self.choice)
+        changed = changed[changed != variable]
         sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
+        signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
         added = self._column[sets]
         part[wanted] = score_changes(
             margins.tables,
@@ -135,22 +135,26 @@ class LocalSearch:
         add_gradient(margins.tables, self._duals, everything, gradient, self.parallel)
         return gradient
 
-    def admissible(self, variable: int) -> NDArray[np.bool_]:
-        """Return which candidate sets of a variable close no cycle and obey the rules, shape (Q_i,)."""
+    def admissible(self, variable: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.bool_]:
+        """Return which candidate sets of a variable close no cycle and obey the rules, shape (Q_i,).
+
+        Only those that are `wanted`, bool of shape (Q_i,), are looked at; by default all.
+        """
         candidates, rules = self.problem.candidates, self.problem.rules
-        chosen = [candidates.flat[p] for p in self.choice]
-        below = {variable}
-        grown = True
-        while grown:
-            more = {i for i, s in enumerate(chosen) if i not in below and not below.isdisjoint(s)}
-            grown = bool(more)
-            below |= more
-        banned = set(below)
+        chosen = [candidates.flat[p] for p in self.choice.tolist()]
+        banned, more = {variable}, [variable]
+        for j in more:
+            below = [i for i, s in enumerate(chosen) if j in s and i not in banned]
+            more += below
+            banned.update(below)
         if rules.max_children:
             for j, limit in rules.max_children.items():
                 if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
                     banned.add(j)
-        found = np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+        sets = candidates.sets[variable]
+        found = np.ones(len(sets), dtype=bool) if wanted is None else wanted.copy()
+        for k in np.flatnonzero(found):
+            found[k] = banned.isdisjoint(sets[k])
         if rules.max_features is not None:
             c = len(chosen) - 1
             others = [s if i != variable else () for i, s in enumerate(chosen)]
@@ -204,7 +208,7 @@ class LocalSearch:
                         continue
                 if stopping():
                     break
-                allowed &= self.admissible(i)
+                allowed = self.admissible(i, allowed)
                 if not allowed.any():
                     continue
                 allowed[now] = True
