@@ -158,8 +158,6 @@ class Dataset:
         How the cut points were chosen, as in ``--discretise``; empty without a variable that has cut points.
     form : mapping
         The options of the table that hold for tables for prediction as well (`TextFormat.lasting`).
-    ordered : tuple of str
-        Columns of integers whose few values are states (`milpbn.data.kinds.detect_kind`), without the declared ones.
     has_class : bool
         Whether the last variable is a class. Without one, N leaves out a variable like the others.
     """
@@ -174,7 +172,6 @@ class Dataset:
     discretisation: str = field(default="", compare=False)
     form: Mapping[str, Any] = field(default_factory=dict, compare=False)
     has_class: bool = True
-    ordered: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         about = f"{self.n_features} features, {self.n_classes} classes of {shorten(self.variables[-1].name)}"

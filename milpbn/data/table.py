@@ -86,7 +86,7 @@ class Table:
     has_class : bool
         Whether the last column is a class.
     ordered : tuple of str
-        `Dataset.ordered` of its rows.
+        Columns of integers whose few values are states (`milpbn.data.kinds.detect_kind`), without the declared ones.
     """
 
     name: str
@@ -262,7 +262,6 @@ class Table:
             str(self.discretisation) if any(v.cuts for v in variables) else "",
             self.form,
             self.has_class,
-            self.ordered,
         )
 
     def values(self, index: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -240,6 +240,4 @@ def test_the_order_of_integers_counts_unless_they_are_declared():
             "k": rng.integers(1, 4, 60),
         }
     )
-    data = read_table(frame, nominal=["code"]).dataset()
-    assert data.ordered == ("rating",)
-    assert data.take([0, 1]).ordered == ("rating",)
+    assert read_table(frame, nominal=["code"]).ordered == ("rating",)

@@ -51,7 +51,7 @@ class Additive:
         self.mains = tuple(fine_of.get(i, i) for i in self.features)
         used = [i for i in self.mains if data.variables[i].n_states > 1]
         self.interactions = tuple(interactions)
-        self.terms = AdditiveTerms(data.variables, [*((i,) for i in used), *self.interactions], data.ordered)
+        self.terms = AdditiveTerms(data.variables, [*((i,) for i in used), *self.interactions])
         self.bayes = BayesOffset(data, self.features)
         self.rows = CellRows(
             self.terms.cells(data.codes),

@@ -5,16 +5,16 @@ term with weights w is
 
 .. math:: \tfrac{1}{2} \, w^T P w, \qquad P = \lambda I + \sigma \sum_k I \otimes D_k^T D_k \otimes I
 
-where D_k takes the differences between neighbouring states along the k-th variable if these have an order: intervals,
-and three or more integers of an undeclared column, such as ratings. Main effects and interactions have strengths of
-their own. On the curve of a variable with K states in order, the ridge is a tenth, so that a trend is not flattened,
-and the smoothness K / 8, so that it does not depend on how fine the cuts are.
+where D_k takes the differences between neighbouring intervals along the k-th variable if that is continuous. Main
+effects and interactions have strengths of their own. On the curve of a continuous variable with K intervals, the ridge
+is a tenth, so that a trend is not flattened, and the smoothness K / 8, so that it does not depend on how fine the cuts
+are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property, lru_cache
 
@@ -24,9 +24,9 @@ from scipy import sparse
 
 from milpbn.data.dataset import Variable
 
-#: Factor on the ridge of the main effect of a variable with an order.
+#: Factor on the ridge of the main effect of a continuous variable.
 CURVE_RIDGE = 0.1
-#: Number of states for which the smoothness of a main effect is that of `Strengths`.
+#: Number of intervals for which the smoothness of a main effect is that of `Strengths`.
 CURVE_INTERVALS = 8
 
 
@@ -56,20 +56,9 @@ class AdditiveTerms:
         The first cell of each term; the last entry is the number of all cells, d.
     """
 
-    def __init__(
-        self,
-        variables: Sequence[Variable],
-        blocks: Sequence[tuple[int, ...]],
-        ordered: Collection[str] = (),
-    ) -> None:
+    def __init__(self, variables: Sequence[Variable], blocks: Sequence[tuple[int, ...]]) -> None:
         self.blocks: tuple[tuple[int, ...], ...] = ((), *blocks)
         self._variables = tuple(variables)
-        # Of each variable, how many states have neighbours; that of missing values has none.
-        counts = [v.n_states - v.missing_state for v in variables]
-        self._in_order = tuple(
-            n if v.cuts is not None or (v.raw_column in ordered and n > 2) else 0
-            for v, n in zip(variables, counts, strict=True)
-        )
         sizes = [math.prod(self.shape(block)) for block in self.blocks]
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -106,9 +95,13 @@ class AdditiveTerms:
         smooth: list[list[sparse.csr_array]] = [[], []]
         for number, block in enumerate(self.blocks):
             shape = self.shape(block)
-            rough = _roughness(shape, tuple(self._in_order[i] for i in block))
+            # The state of missing values has no neighbours.
+            own = (self._variables[i] for i in block)
+            rough = _roughness(
+                shape, tuple(0 if v.cuts is None else v.n_states - v.missing_state for v in own)
+            )
             kind, factor, scale = int(len(block) > 1), 1.0, 1.0
-            if len(block) == 1 and self._in_order[block[0]]:
+            if len(block) == 1 and self._variables[block[0]].cuts is not None:
                 factor, scale = CURVE_RIDGE, shape[0] / CURVE_INTERVALS
             if block:
                 ridges[kind][self.slice(number)] = factor
@@ -130,9 +123,9 @@ class AdditiveTerms:
 
 @lru_cache(maxsize=1024)
 def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr_array:
-    """Return the sum of squared differences between neighbouring states, as a matrix over the joint states.
+    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states.
 
-    Of the states of each variable the first so many have neighbours.
+    Of the states of each variable the first ones are intervals; none if it is not continuous.
     """
     total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
     for axis, (n, ordered) in enumerate(zip(sizes, intervals, strict=True)):

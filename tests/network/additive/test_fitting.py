@@ -16,7 +16,6 @@ from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
-from milpbn.network.additive.learning import training_data
 from milpbn.network.additive.model import Additive, BayesOffset, Penalty
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
@@ -89,9 +88,8 @@ def test_the_penalty_is_the_formula() -> None:
         own = tuple(map(float, range(n - 1 - missing))) if cuts else None
         return Variable(f"{n}{cuts}{missing}", states, own, missing_state=missing)
 
-    variables = [of(5, True), of(3, False), of(4, True, True), of(4, False), of(2, False)]
-    ordered = [variables[3].raw_column, variables[4].raw_column]  # ratings, and a flag
-    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2), (3,), (4,)], ordered)
+    variables = [of(5, True), of(3, False), of(4, True, True)]
+    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
     strengths = Strengths(0.4, 0.8, 1.6, 3.2)
     rng = np.random.default_rng(0)
     w = rng.normal(size=(terms.n_cells, 1))
@@ -104,9 +102,6 @@ def test_the_penalty_is_the_formula() -> None:
     expected.append(1.6 * (one**2).sum() + 3.2 * (np.diff(one, axis=0) ** 2).sum())
     steps = (np.diff(both, axis=0) ** 2).sum() + (np.diff(both[:, :3], axis=1) ** 2).sum()
     expected.append(1.6 * (both**2).sum() + 3.2 * steps)
-    ratings, flag = w[terms.slice(6), 0], w[terms.slice(7), 0]
-    expected.append(0.04 * ratings @ ratings + 0.8 * 4 / 8 * (np.diff(ratings) ** 2).sum())
-    expected.append(0.4 * flag @ flag)
     products = (w * (terms.penalty(strengths) @ w))[:, 0]
     np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
 
@@ -232,13 +227,3 @@ def test_values_without_a_state_add_nothing() -> None:
     scores = rows.scores(np.array([[0.6], [5.0]]), 0.0)
     np.testing.assert_allclose(scores, [[-0.3, 0.3]])
     assert row_losses(scores, rows.classes)[0] == pytest.approx(np.log1p(np.exp(-0.6)))
-
-
-def test_the_order_of_integers_in_a_table_reaches_the_penalty() -> None:
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"rating": rng.integers(1, 6, 80), "k": rng.choice(["p", "q"], 80)})
-    penalties = [
-        Additive(training_data(read_table(frame, nominal=nominal), "mdl")[1]).terms.penalty(Strengths())
-        for nominal in ((), ("rating",))
-    ]
-    assert [(np.abs(one.toarray()).sum(axis=1) > one.diagonal()).any() for one in penalties] == [True, False]
