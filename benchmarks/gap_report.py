@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milpbn.claims.result import Gap, TracePoint, is_optimal
+from milpbn.claims.gap import proves
+from milpbn.claims.result import Gap, TracePoint
 from milpbn.problem.scores.spec import Score
 from milpbn.trials.store import Store
 from milpbn.util.atomic import atomic_path
@@ -64,10 +65,10 @@ def state_at(record: Record, seconds: float) -> TracePoint | None:
 
 
 def gap_of(point: TracePoint | None) -> float | None:
-    """Return the gap relative to the bound; 0 if it is small enough to be optimal."""
+    """Return the gap relative to the bound; 0 if it is at most 1e-6 of the score, which old records call optimal."""
     if point is None or point[1] is None or point[2] is None:
         return None
-    return 0.0 if is_optimal(point[1], point[2]) else Gap.between(point[1], point[2]).relative_to_bound
+    return 0.0 if proves(point[1], point[2], None) else Gap.between(point[1], point[2]).relative_to_bound
 
 
 def gap_text(record: Record, seconds: float) -> str:
