@@ -24,7 +24,7 @@ from milpbn.solving.selection import solve_selected
 
 def rows_of(part: Part) -> tuple[RawRows, pd.DataFrame]:
     """Return the training rows of a part, and the features of its test rows; columns are what their catalogs say."""
-    table, train = replace(part.table, ordered=()), part.train
+    table, train = replace(part.table, few_integers=()), part.train
     test = RawData.of(part.test, table, part.test_rows)
     return RawRows.of(RawData.of(train, table, part.train_rows)), test.frame
 

@@ -44,7 +44,7 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
     flag(
         "--raw",
         "Compare the recipes with what users would take instead, on raw columns and tuned on the training rows: "
-        "accurate,readable and ebm (if interpret-core is installed),boosting,random-forest,logistic,splines,svm.",
+        "accurate,readable,ebm,boosting,random-forest,logistic,splines,svm; ebm only if interpret-core is installed.",
     ),
     option("--also", _CONTESTANTS, "More to compare, beside those of --learners, such as cll,tan-omi-mm."),
     option(
@@ -122,8 +122,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
     a bound, with its gamma, smoothing, max_parents and class parents. Options of the score hold for all exact
     searches; --p and --gamma for those of sm and sbm only.
 
-    With --raw nobody gets cuts or states: rows with missing values stay, numbers are numbers, and every classifier
-    chooses its settings on the training rows. `gap` is then that of a recipe's own search.
+    With --raw, every classifier gets the columns of the table as they are, rows with missing values included, and its
+    settings are chosen on the training rows. `gap` is then that of a recipe's own search.
 
     \b
     Example:
@@ -158,15 +158,16 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: Values) ->
             "leave these options out."
         )
     exact_scores(names, score.given)
+    if raw:
+        if "discretise" in table.settings:
+            raise InputError(
+                "With --raw no column is cut before, so --discretise has no effect; leave one of them out."
+            )
+        # Rows with missing values stay, since the other classifiers take them.
+        table = replace(table, settings={"missing": "state", **table.settings})
     began = started()
     settings = control(run, began, run.time_limit)
     show_stages(began, quiet=run.quiet)
-    if raw and "discretise" in table.settings:
-        raise InputError(
-            "With --raw no column is cut before, so --discretise has no effect; leave one of them out."
-        )
-    if raw:  # no row is lost, as the others do not lose it
-        table = replace(table, settings={"missing": "state", **table.settings})
     source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
     how: dict[str, Any] = {"against": run.against, "output": run.output, "checkpoint": run.checkpoint}
     how |= {"score": score.given, "options": own, "control": settings, "resume": bool(run.resume)}

@@ -15,7 +15,7 @@ from milpbn.data.column import Column, take_column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable, by_column
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
-from milpbn.data.kinds import counts_in_order, decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds, holds_few_integers
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
 from milpbn.data.options import DefaultTarget, Missing, ReadingOptions, States, TextFormat
 from milpbn.data.raw_table import RawTable, generated_names
@@ -23,7 +23,7 @@ from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
 from milpbn.data.row_index import is_unnamed
 from milpbn.data.sources import Source, load_source, pair_of
-from milpbn.data.table import OWN_STATES, Table, count_gaps, factorise
+from milpbn.data.table import OWN_STATES, Table, count_gaps, factorise, lacking_most
 from milpbn.data.weights import doubt_on_total, weights_in
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
@@ -221,7 +221,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
         untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
         form=options.lasting(raw.decimal),
-        ordered=tuple(n for n in names if n in chosen.undeclared and counts_in_order(columns[n], kinds[n])),
+        few_integers=tuple(n for n in chosen.undeclared if holds_few_integers(columns[n], kinds[n])),
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)
@@ -341,9 +341,8 @@ def _nothing_left(columns: Mapping[str, Column], target: str | None, where: str)
 
 def _mostly(columns: Mapping[str, Column], target: str | None) -> str:
     """Return which features lack most values, as a part of a sentence."""
-    gaps = {**count_gaps(columns, target), "": 0}
-    most = [name for name, count in gaps.items() if 2 * count >= max(gaps.values())]
-    return f" (most of them in {', '.join(map(repr, most))})" if any(most) else ""
+    most = lacking_most(count_gaps(columns, target))
+    return f" (most of them in {', '.join(map(repr, most))})" if most else ""
 
 
 def _rows_to_keep(

@@ -29,7 +29,7 @@ def detect_kind(column: Column) -> Kind:
     categorical), if different texts are one number (01 and 1), or if it holds integers (1.0 is one) with at most
     `MAX_NOMINAL_INTEGERS` distinct values. All other columns are continuous.
     """
-    if column.declared is not None or not column.is_numeric or column.differs_as_text:
+    if not _detected_as_numbers(column):
         return "nominal"
     few = column.integers is not None and column.n_numbers <= MAX_NOMINAL_INTEGERS
     return "nominal" if few else "continuous"
@@ -78,9 +78,13 @@ def decide_kinds(
     return kinds
 
 
-def counts_in_order(column: Column, kind: Kind) -> bool:
-    """Return whether the states of a nominal column are integers that no type declares, so that their order counts."""
-    return kind == "nominal" and column.is_numeric and column.declared is None and not column.differs_as_text
+def holds_few_integers(column: Column, kind: Kind) -> bool:
+    """Return whether a column is nominal only because it holds few different integers (`detect_kind`)."""
+    return kind == "nominal" and _detected_as_numbers(column)
+
+
+def _detected_as_numbers(column: Column) -> bool:
+    return column.is_numeric and column.declared is None and not column.differs_as_text
 
 
 def describe_kinds(

@@ -94,9 +94,8 @@ def default_target(
     labels = {*leading_labels(list(columns)), *index}
     for name, column in reversed(list(columns.items())):
         why = "row index" if name in labels else None if name in nominal else looks_like(column)
-        unnamed = why == "empty" and is_unnamed(
-            name
-        )  # under a name, missing values are labels that are not known yet
+        # Under a name, an empty column may be the class of rows whose labels are not known yet.
+        unnamed = why == "empty" and is_unnamed(name)
         if not unnamed and why != "row index" and not (why == "identifier" and column.is_numeric):
             return name
     return None

@@ -85,8 +85,8 @@ class Table:
         `Dataset.form` of its rows.
     has_class : bool
         Whether the last column is a class.
-    ordered : tuple of str
-        Columns of integers whose few values are states (`milpbn.data.kinds.detect_kind`), without the declared ones.
+    few_integers : tuple of str
+        Features whose kind nobody declared, nominal only because they hold few different integers.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Table:
     units: bool = False
     form: Mapping[str, Any] = field(default_factory=dict)
     has_class: bool = True
-    ordered: tuple[str, ...] = ()
+    few_integers: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -298,8 +298,8 @@ class Table:
             rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
             dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
             if self.gaps:
-                lacking = [name for name, count in self.gaps.items() if 2 * count >= max(self.gaps.values())]
-                remedy = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
+                lacking = ",".join(lacking_most(self.gaps))
+                remedy = f"Leave out the columns that lack most values (--drop {lacking})"
                 dropped += f" {remedy}, or {OWN_STATES}."
             raise InputError(
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
@@ -361,3 +361,8 @@ def count_gaps(columns: Mapping[str, Column], target: str | None) -> dict[str, i
         name: int(np.count_nonzero(column.missing)) for name, column in columns.items() if name != target
     }
     return {name: count for name, count in counts.items() if count}
+
+
+def lacking_most(gaps: Mapping[str, int]) -> list[str]:
+    """Return the features that lack at least half as many values as the one that lacks most."""
+    return [name for name, count in gaps.items() if 2 * count >= max(gaps.values())]

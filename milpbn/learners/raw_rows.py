@@ -62,9 +62,9 @@ class RawData(Dataset):
     def numbers(self) -> list[str]:
         """Names of the features that hold numbers; few different integers are numbers, too, unless declared nominal."""
         table = self.table
-        return [n for n in table.features if table.kinds[n] == "continuous" or n in table.ordered]
+        return [n for n in table.features if table.kinds[n] == "continuous" or n in table.few_integers]
 
-    @property
+    @cached_property
     def frame(self) -> pd.DataFrame:
         """The features, shape (M, N): numbers as float64, others as categories of the training rows.
 

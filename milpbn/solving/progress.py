@@ -50,7 +50,7 @@ def show_gap(value: float | None) -> str:
     if value is None:
         return "-"
     if value > 10:
-        return "> 1000 %"  # of a number near 0
+        return "> 1000 %"  # the bound is near 0, so that the ratio says nothing
     return "0 %" if value < 1e-10 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
 
 

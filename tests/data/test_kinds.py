@@ -228,7 +228,7 @@ def test_identifiers_that_repeat_are_remarked_on():
         )  # no numbers of persons
 
 
-def test_the_order_of_integers_counts_unless_they_are_declared():
+def test_few_integers_are_known_unless_they_are_declared():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -240,4 +240,4 @@ def test_the_order_of_integers_counts_unless_they_are_declared():
             "k": rng.integers(1, 4, 60),
         }
     )
-    assert read_table(frame, nominal=["code"]).ordered == ("rating",)
+    assert read_table(frame, nominal=["code"]).few_integers == ("rating",)
