@@ -23,18 +23,12 @@ Arc = tuple[str, str]
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A structure that differs from another one by one change.
+    """A structure that differs from another one by one change."""
 
-    Attributes
-    ----------
-    added, removed : tuple of (parent, child)
-        The arcs that only this structure has, and those that only the other one has.
-    objective, loss : float
-        Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
-    """
-
+    #: The arcs that only this structure has, and those that only the other one has.
     added: tuple[Arc, ...]
     removed: tuple[Arc, ...]
+    #: Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
     objective: float
     loss: float
     structure: Structure

@@ -19,27 +19,18 @@ from milpbn.solving.question import Question
 
 @dataclass(frozen=True)
 class StructureExplanation:
-    """What is known of the structure of a result.
+    """What is known of the structure of a result."""
 
-    Attributes
-    ----------
-    objective : float
-        Its score in nats, computed from the data.
-    bound : float or None
-        Upper bound on the score of every structure, in nats, as the result says.
-    proved : ProvedArcs or None
-        Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
-    gains : tuple of FeatureGain
-        What the features are worth to the score, the most valuable first.
-    alternatives : tuple of Neighbour
-        The best structures that differ by one change, the best first.
-    """
-
+    #: Its score in nats, computed from the data.
     objective: float
+    #: Upper bound on the score of every structure, in nats, as the result says.
     bound: float | None
     arcs: tuple[tuple[str, str], ...]
+    #: Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
     proved: ProvedArcs | None
+    #: What the features are worth to the score, the most valuable first.
     gains: tuple[FeatureGain, ...]
+    #: The best structures that differ by one change, the best first.
     alternatives: tuple[Neighbour, ...]
 
     def to_dict(self) -> dict[str, Any]:

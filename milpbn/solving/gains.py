@@ -20,20 +20,14 @@ from milpbn.util.budget import Budget
 
 @dataclass(frozen=True)
 class FeatureGain:
-    """What a feature is worth to the score of a structure.
-
-    Attributes
-    ----------
-    gain : float
-        The structure's score minus its score without all arcs from and to the feature, in nats; exact.
-    least, most : float or None
-        The structure's score minus the best score of any structure without arcs from and to the feature lies between
-        these two, in nats: what other arcs cannot make up for. Equal if a search proved the best one; None without a
-        search, or if the constraints require an arc of the feature.
-    """
+    """What a feature is worth to the score of a structure."""
 
     variable: str
+    #: The structure's score minus its score without all arcs from and to the feature, in nats; exact.
     gain: float
+    #: The structure's score minus the best score of any structure without arcs from and to the feature lies between
+    #: these two, in nats: what other arcs cannot make up for. Equal if a search proved the best one; None without a
+    #: search, or if the constraints require an arc of the feature.
     least: float | None = None
     most: float | None = None
 

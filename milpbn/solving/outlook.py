@@ -28,24 +28,16 @@ SHARE, DOUBLINGS = 0.1, 0.3
 
 
 class Outlook(NamedTuple):
-    """A forecast of the time at which a search reaches a gap, in seconds from its beginning.
+    """A forecast of the time at which a search reaches a gap, in seconds from its beginning."""
 
-    Attributes
-    ----------
-    gap : float
-        The gap, relative to the bound.
-    seconds : float
-        The time, if the bound goes on to fall as it did on average.
-    least, most : float
-        A range, from the doublings in which it fell most and least, a little wider.
-    fall : float
-        How far the bound falls in a doubling of the time, in nats.
-    """
-
+    #: The gap, relative to the bound.
     gap: float
+    #: The time, if the bound goes on to fall as it did on average.
     seconds: float
+    #: A range, from the doublings in which it fell most and least, a little wider.
     least: float
     most: float
+    #: How far the bound falls in a doubling of the time, in nats.
     fall: float
 
     def describe(self, now: float, threads: int | None = None) -> str:

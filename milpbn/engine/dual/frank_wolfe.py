@@ -49,21 +49,14 @@ PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 
 
 class Goal(NamedTuple):
-    """When steps end, besides their number.
+    """When steps end, besides their number."""
 
-    Attributes
-    ----------
-    target : float
-        They end when the bound is at most this.
-    share : float
-        They end when bound and score at the point differ by at most this share of the bound's distance to the target.
-    before : float
-        The bound of the parent. They also end when bound and score at the point differ by at most the share
-        `StepTuning.left_to_branching` of the distance from `before` to the score at the point.
-    """
-
+    #: They end when the bound is at most this,
     target: float
+    #: when bound and score at the point differ by at most this share of the bound's distance to the target,
     share: float
+    #: or by at most the share `StepTuning.left_to_branching` of the distance from this, the parent's bound, to the
+    #: score at the point.
     before: float
 
 

@@ -31,21 +31,13 @@ ROUNDING = 1e-9
 
 
 class Multipliers(NamedTuple):
-    """Multipliers of inequalities, and the solution of the linear program that has them as dual values.
-
-    Attributes
-    ----------
-    rows : Inequalities
-        The R inequalities.
-    values : float64 array, shape (R,)
-        Their multipliers, at least 0.
-    vertices, shares : int64 and float64 arrays, shapes (k, V) and (k,)
-        The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if rounds
-        that stopped early left a variable without a parent set.
-    """
+    """Multipliers of inequalities, and the solution of the linear program that has them as dual values."""
 
     rows: Inequalities
+    #: Their multipliers, at least 0, shape (R,).
     values: NDArray[np.float64]
+    #: The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if rounds that
+    #: stopped early left a variable without a parent set. Shapes (k, V) and (k,).
     vertices: NDArray[np.int64]
     shares: NDArray[np.float64]
 

@@ -30,23 +30,16 @@ LEAST_SOFT = 1e-6
 
 
 class Pairs(NamedTuple):
-    """Pairs of a sample and a competing class, and the log-margins that parent sets add to them.
+    """Pairs of a sample and a competing class, and the log-margins that parent sets add to them."""
 
-    Attributes
-    ----------
-    alpha : float32 array, shape (K, N)
-        What each of K parent sets adds to the log-margin of each of N pairs.
-    entries : int64 array, shape (K,)
-        The parent sets.
-    first : int64 array, shape (G + 1,)
-        The pairs of sample g are ``first[g] <= t < first[g + 1]``. If there are no samples, the steps use the tables.
-    weights : float64 array, shape (G,)
-        Weights of the samples.
-    """
-
+    #: What each of K parent sets adds to the log-margin of each of N pairs, shape (K, N).
     alpha: NDArray[np.float32]
+    #: The parent sets, shape (K,).
     entries: NDArray[np.int64]
+    #: The pairs of sample g are ``first[g] <= t < first[g + 1]``. If there are no samples, the steps use the tables.
+    #: Shape (G + 1,).
     first: NDArray[np.int64]
+    #: Weights of the samples, shape (G,).
     weights: NDArray[np.float64]
 
 

@@ -53,28 +53,19 @@ class Incumbents(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """The data and options that all expansions of a search share.
+    """The data and options that all expansions of a search share."""
 
-    Attributes
-    ----------
-    problem, model
-        The whole problem, and the same as the kernels take it.
-    rows : Inequalities
-        Inequalities that every structure satisfies.
-    active : int64 array, shape (k,)
-        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
-        the others changed as well were worse.
-    reduce : bool
-        Fix parent sets by their reduced costs.
-    certify : bool
-        Keep the dual weights of every bound.
-    """
-
+    #: The whole problem, and the same as the kernels take it.
     problem: Problem
     model: Model
+    #: Inequalities that every structure satisfies.
     rows: Inequalities
+    #: The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which the
+    #: others changed as well were worse. Shape (k,).
     active: NDArray[np.int64]
+    #: Fix parent sets by their reduced costs.
     reduce: bool
+    #: Keep the dual weights of every bound.
     certify: bool
 
     @property

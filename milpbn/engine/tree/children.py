@@ -30,33 +30,22 @@ from milpbn.problem.duals import HARD
 
 @dataclass
 class BoundedNodes:
-    """Nodes after their steps, open or pruned, and what proves their bounds: the two children of a node, or one node.
+    """Nodes after their steps, open or pruned, with the proof of their bounds: both children of a node, or one node."""
 
-    Attributes
-    ----------
-    decision : Decision or None
-        The branching decision; None for the root itself, and for a node that a better incumbent prunes.
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
-    pruned : list of (bool array of shape (P,), float)
-        Allowed parent sets and bound of each pruned node.
-    gains : list of Gain
-        The gains in the children; infinite where a child has no structure.
-    fixings : list of (int, DualWeights, int64 array)
-        For the proof: node, dual weights, and the parent sets that they fix to 0.
-    leaves : list of (int, DualWeights)
-        For the proof: node, and the dual weights that bound it.
-    steps : int
-        Steps taken to bound the children.
-    """
-
+    #: The branching decision; None for the root itself, and for a node that a better incumbent prunes.
     decision: Decision | None = None
+    #: Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
     numbers: tuple[int, int] = (0, 0)
     open: list[Node] = field(default_factory=list)
+    #: Allowed parent sets, shape (P,), and bound of each pruned node.
     pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
+    #: The gains in the children; infinite where a child has no structure.
     gains: list[Gain] = field(default_factory=list)
+    #: For the proof: node, dual weights, and the parent sets that they fix to 0.
     fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
+    #: For the proof: node, and the dual weights that bound it.
     leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
+    #: Steps taken to bound the children.
     steps: int = 0
 
     def prune(self, number: int, restriction: Restriction, bound: float, weights: DualWeights | None) -> None:

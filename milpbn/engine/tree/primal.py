@@ -21,32 +21,22 @@ from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 class PrimalState(NamedTuple):
-    """The incumbent, and what decides about the next climbs.
+    """The incumbent, and what decides about the next climbs."""
 
-    Attributes
-    ----------
-    structure, value
-        The incumbent and its score.
-    base, base_value
-        The structure that the next climb near the incumbent perturbs, and its score.
-    climbs : int
-        Number of climbs near the incumbent.
-    next_climb, pause : float
-        The branching at which the next of them may come, and the pause after it, in branchings.
-    passes : int
-        Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
-    answers : int
-        Number of the oracle's answers from which a climb had begun.
-    """
-
+    #: The incumbent and its score.
     structure: Structure
     value: float
+    #: The structure that the next climb near the incumbent perturbs, and its score.
     base: Structure
     base_value: float
+    #: Number of climbs near the incumbent.
     climbs: int = 0
+    #: The branching at which the next of them may come, and the pause after it, in branchings.
     next_climb: float = 0.0
     pause: float = 1.0
+    #: Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
     passes: int = 0
+    #: Number of the oracle's answers from which a climb had begun.
     answers: int = 0
 
 

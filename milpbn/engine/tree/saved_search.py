@@ -27,23 +27,15 @@ NUMBERS = 80
 
 @dataclass(frozen=True)
 class SearchState:
-    """The state of a search at one moment. Nothing in it changes any more.
+    """The state of a search at one moment. Nothing in it changes any more."""
 
-    Attributes
-    ----------
-    parts : mapping from str to array
-        Root, pool, frontier, branching rule, optima, primal heuristic, and the search's own numbers.
-    nodes : sequence of Node
-        The open nodes. A node that was being expanded is one of them.
-    proof : Proof or None
-        The proof, if a certificate is wanted.
-    bound, count
-        Upper bound on the score of every structure, and number of nodes so far.
-    """
-
+    #: Root, pool, frontier, branching rule, optima, primal heuristic, and the search's own numbers.
     parts: Mapping[str, NDArray[Any]]
+    #: The open nodes. A node that was being expanded is one of them.
     nodes: Sequence[Node]
+    #: The proof, if a certificate is wanted.
     proof: Proof | None
+    #: Upper bound on the score of every structure, and number of nodes so far.
     bound: float
     count: int
 
