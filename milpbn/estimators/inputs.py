@@ -216,18 +216,10 @@ def declared_kinds(
     """Return the names of the continuous and of the nominal features; undeclared integers are in neither list.
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
-    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns
-    that look like row numbers, identifiers, dates or free text are not declared, so that `milpbn.data.read_table`
-    leaves them out; of floats, only those that look like row numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        All columns.
-    continuous, nominal : collection of str or int, optional
-        What the user declares.
-    left_out : collection of str
-        Columns that are no features, which stay undeclared.
+    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares, by name or position, comes
+    first. Other columns that look like row numbers, identifiers, dates or free text are not declared, so that
+    `milpbn.data.read_table` leaves them out, nor are those of `left_out`; of floats, only those that look like row
+    numbers.
     """
     given = {"continuous": named_columns(frame, continuous), "nominal": named_columns(frame, nominal)}
     declared = {*given["continuous"], *given["nominal"], *left_out}

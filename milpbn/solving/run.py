@@ -40,15 +40,9 @@ from milpbn.util.threads import library_threads, threads_used
 def run(job: Job) -> Result:
     """Search until proof, limit or interrupt, and return the result.
 
-    Raises
-    ------
-    FailedSearchError
-        If the solver failed after a structure was found; incumbent and bound are in its attribute ``result``, and in
-        the output file.
-    SolverError
-        If the solver failed before.
-    NotSavedError
-        If a file could not be written.
+    Raise FailedSearchError if the solver failed after a structure was found; incumbent and bound are in its attribute
+    ``result``, and in the output file. Raise SolverError if it failed before, and NotSavedError if a file could not be
+    written.
     """
     options, earlier = job.options, job.earlier
     session = Session(

@@ -41,17 +41,10 @@ class Session:
     incumbent never falls and the bound never rises. Every structure is scored from the data before it becomes the
     incumbent. Any thread may call any method.
 
-    Parameters
-    ----------
-    earlier_seconds : float
-        Seconds of an earlier run from which this one goes on. They count in `elapsed`.
-    timed : bool
-        Whether stages before the engine end by the clock. If not, they end by themselves, and the run is deterministic.
-    target : Target
-        Stop at one of these gaps.
-    pool : Pool or None
-        Receives the best structures; None stands for one structure. With more than one, the gap is that of the last of
-        them.
+    `earlier_seconds` are those of a run from which this one goes on; they count in `elapsed`. `timed` says whether
+    stages before the engine end by the clock; if not, they end by themselves, and the run is deterministic. The run
+    stops at one of the gaps of the `target`. The `pool` receives the best structures; with more than one, the gap is
+    that of the last of them.
     """
 
     def __init__(

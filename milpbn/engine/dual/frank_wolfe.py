@@ -71,18 +71,9 @@ def take_steps(
 ) -> int:
     """Move a point by steps until it reaches the goal or n_steps are taken, each a product with all coefficients.
 
-    Parameters
-    ----------
-    newton : bool
-        Take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones elsewhere.
-    parallel : bool
-        Use threads; the compiled steps ignore it.
-
-    Returns
-    -------
-    int
-        The reason for the end: `PAUSED` (n_steps taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the
-        node has no structure).
+    With `newton`, take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones
+    elsewhere. `parallel` uses threads; the compiled steps ignore it. Return the reason for the end: `PAUSED` (n_steps
+    taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the node has no structure).
     """
     state = point.state
     smooth = model.softening.smooth
@@ -193,12 +184,8 @@ take_compiled_steps = kernel(take_steps)
 def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-untyped-def]  # numba infers the types
     """Compare the weights of n vertices with that of the oracle's answer, `value`.
 
-    Returns
-    -------
-    worst, same : int
-        The vertex whose share should move to the answer, and the vertex that equals the answer, or -1.
-    worst_weight, mean : float
-        The weight of the worst vertex, and the mean weight of all vertices.
+    Return the vertex whose share should move to the answer, the one that equals the answer, or -1, the weight of the
+    first, and the mean weight of all vertices.
     """
     worst, same = 0, -1
     worst_weight, worst_merit = np.inf, np.inf

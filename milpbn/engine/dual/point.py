@@ -289,18 +289,10 @@ def on_pairs(
 ) -> tuple[Model, NDArray[np.float64]]:
     """Return the model restricted to some pairs of a sample and a class and to some parent sets, and its logits.
 
-    Dual weights of these pairs alone are dual weights of the model, so every bound is one of the model over these
-    parent sets. If there are no pairs, or their matrix does not fit into `room`, the steps use the tables, and all
-    classes.
-
-    Parameters
-    ----------
-    inside : bool array, shape (M, Q)
-        The pairs.
-    chosen : bool array, shape (P,)
-        The parent sets.
-    logits : float64 array, shape (M, Q)
-        Logits of the point in the whole model.
+    The pairs are `inside`, bool of shape (M, Q), and the parent sets are `chosen`, bool of shape (P,); `logits`, shape
+    (M, Q), are those of the point in the whole model. Dual weights of these pairs alone are dual weights of the model,
+    so every bound is one of the model over these parent sets. If there are no pairs, or their matrix does not fit into
+    `room`, the steps use the tables, and all classes.
     """
     samples = np.asarray(inside.any(axis=1))
     few = on_samples(model, samples)

@@ -64,12 +64,8 @@ def bound_children(
 ) -> BoundedNodes | None:
     """Branch a node, which is not changed, on a decision, and bound both children; return None if told to stop.
 
-    Parameters
-    ----------
-    share : float
-        The share of the node's point for which the decision holds.
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child.
+    The decision holds for a `share` of the node's point. The `numbers` are those of the child in which it holds, and of
+    the other.
     """
     out = BoundedNodes(decision, numbers)
     parent = node.restriction()

@@ -43,21 +43,10 @@ class PrimalState(NamedTuple):
 class PrimalHeuristic:
     """The incumbent, and local searches for better structures. Any thread may call its methods.
 
-    Parameters
-    ----------
-    root : Root
-        The whole problem, bounded. Its pool has the K best structures; with K = 1 the incumbent.
-    best : Structure
-        The first incumbent.
-    events : Events
-        Receives better structures; its budget may stop climbs.
-    lock : context manager
-        A reentrant lock, held while attributes change.
-    random_state : int
-        Seed of the climbs.
-    saved : SavedArrays, optional
-        What `state` returned in an earlier search, from which this one goes on. `best` is then not used. Raises
-        UnfitError if it is not the state of a search on this problem.
+    The `root` is the whole problem, bounded; its pool has the K best structures, with K = 1 the incumbent, at first
+    `best`. The `events` receive better structures; their budget may stop climbs. The reentrant `lock` is held while
+    attributes change. `random_state` is the seed of the climbs. From `saved`, what `state` returned in an earlier
+    search, this one goes on, and `best` is not used; UnfitError if it is not the state of a search on this problem.
     """
 
     def __init__(

@@ -87,17 +87,9 @@ def restored_nodes(
 ) -> list[Node]:
     """Return the open nodes that `SearchState.arrays` returned.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of inequalities with multipliers.
-    leaves : mapping from int to DualWeights, or None
-        The proof's dual weights by the numbers of the nodes; None without a proof.
-
-    Raises
-    ------
-    UnfitError
-        If the arrays have other shapes than those of open nodes of this problem, or indices that it does not have.
+    `n_rows` is the number of inequalities with multipliers, and `leaves` are the proof's dual weights by the numbers of
+    the nodes; None without a proof. Raise UnfitError if the arrays have other shapes than those of open nodes of this
+    problem, or indices that it does not have.
     """
     P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
     numbers = saved.array("number", np.int64, None).tolist()

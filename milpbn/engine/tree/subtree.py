@@ -118,14 +118,8 @@ class SubtreeResult(NamedTuple):
 class FoundStructures:
     """Holder of the cutoff where a subtree is searched, and of the structures found there.
 
-    Parameters
-    ----------
-    shared : callable
-        Returns the cutoff that the tree search has told since; -inf if none.
-    climbed : set of bytes
-        The oracle's answers from which a climb has begun; those of this search are added.
-    budget : Budget
-        Ends climbs.
+    `shared` returns the cutoff that the tree search has told since, -inf if none. To the answers of the oracle from
+    which a climb has begun (`climbed`) those of this search are added. The budget ends climbs.
     """
 
     def __init__(
@@ -177,14 +171,8 @@ class FoundStructures:
 def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeResult:
     """Search below some nodes by best-bound search; at least one node is closed unless the worker's budget is over.
 
-    Parameters
-    ----------
-    worker : Worker
-        Its incumbents are `FoundStructures`. When its budget is over, a node whose expansion is cut short stays open.
-    task : SubtreeTask
-        The nodes.
-    ends : Budget
-        Asked between expansions whether to stop, which loses nothing.
+    The worker's incumbents are `FoundStructures`. When its budget is over, a node whose expansion is cut short stays
+    open. The budget `ends` is asked between expansions, where stopping loses nothing.
     """
     model, found = worker.context.model, worker.incumbents
     assert isinstance(found, FoundStructures)
