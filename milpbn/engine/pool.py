@@ -109,8 +109,8 @@ class Pool:
     ) -> bool:
         """Offer the neighbours of structures in the list that were not explored yet; return whether there were any.
 
-        The best structures come first, and at most `most` of them. `score` returns the score of a choice of parent sets, shape
-        (V,), in nats. `parallel` says whether large products may use threads.
+        The best structures come first, and at most `most` of them. `score` returns the score of a choice of parent
+        sets, shape (V,), in nats. `parallel` says whether large products may use threads.
         """
         for explored in range(most):
             if budget.over() or (choice := self._unexplored()) is None:

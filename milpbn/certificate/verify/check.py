@@ -244,7 +244,7 @@ class _Check:
         #: Whether it matters which leaves' bounds reach the incumbent: for claims about optima and their arcs.
         self.exact = claim.optimal or self._arcs is not None or listed is not None
         V = candidates.n_variables
-        #: By parent and child: arcs that structures may have, and may lack, in leaves whose bound reaches the incumbent.
+        #: By parent and child: arcs that structures may have, and may lack, in leaves that reach the incumbent.
         self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
         self._left_by = lru_cache(maxsize=4096)(partial(left_by, tree.space))
 
