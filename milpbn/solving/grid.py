@@ -132,13 +132,7 @@ class Grid:
             raise InputError(
                 "The grid is empty; name values, for example 'p=.6,.9 max-parents=1,2', or 'default'."
             )
-        return cls(
-            values.pop("p", None),
-            values.pop("max-parents", ()),
-            values,
-            by,
-            halving=True,
-        )
+        return cls(values.pop("p", None), values.pop("max-parents", ()), values, by, halving=True)
 
     def joined(self, other: Grid, given: Collection[str]) -> Grid:
         """Return this grid with the values of p and max_parents of another one, where this one names none.
@@ -155,9 +149,7 @@ class Grid:
                 f"{elsewhere[0]} is among the options to select, and is given as --{elsewhere[0]}; keep one of them."
             )
         return replace(
-            self,
-            p=other.p if self.p is None else self.p,
-            max_parents=self.max_parents or other.max_parents,
+            self, p=other.p if self.p is None else self.p, max_parents=self.max_parents or other.max_parents
         )
 
     def always_leaves_one_out(self, score: Score) -> bool:

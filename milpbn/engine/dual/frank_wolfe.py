@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.dual.newton import SMALLEST_SHARE, move_along_direction, newton_step
 from milpbn.engine.dual.pairs import add_products, weigh_pairs
-from milpbn.engine.dual.point import (
-    Model,
-    Point,
-    Subproblem,
-    combine,
-    copy,
-    copy_vertices,
-    refresh,
-    rounding,
-)
+from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy, copy_vertices, refresh, rounding
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import add_gradient, weigh
@@ -61,13 +52,7 @@ class Goal(NamedTuple):
 
 
 def take_steps(
-    model: Model,
-    node: Subproblem,
-    point: Point,
-    goal: Goal,
-    n_steps: int,
-    newton: bool,
-    parallel: bool,
+    model: Model, node: Subproblem, point: Point, goal: Goal, n_steps: int, newton: bool, parallel: bool
 ) -> int:
     """Move a point by steps until it reaches the goal or n_steps are taken, each a product with all coefficients.
 

@@ -12,14 +12,7 @@ from milpbn.certificate.records import Inequalities
 from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
 from milpbn.engine.dual.pairs import mark_near
-from milpbn.engine.dual.point import (
-    Model,
-    Point,
-    Subproblem,
-    empty_point,
-    evaluate_compiled,
-    on_pairs,
-)
+from milpbn.engine.dual.point import Model, Point, Subproblem, empty_point, evaluate_compiled, on_pairs
 from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.relaxation.reduced_costs import bound_parent_sets

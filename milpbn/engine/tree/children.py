@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.records import Decision, DualWeights
 from milpbn.engine.dual.inequalities import subproblem_of
-from milpbn.engine.dual.point import (
-    Point,
-    Subproblem,
-    evaluate_compiled,
-    place,
-    score_of,
-)
+from milpbn.engine.dual.point import Point, Subproblem, evaluate_compiled, place, score_of
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tree.bounding import Context, Incumbents, Worker, fixable, lower_multipliers, tighten
 from milpbn.engine.tree.branching_rule import Gain
