@@ -27,6 +27,7 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
+from milpbn.util.budget import Budget
 from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
@@ -125,20 +126,22 @@ class Root:
     def _score_of(self, choice: NDArray[np.int64]) -> float:
         return score_of(self.model, choice, self.point.direction, self.parallel)
 
-    def list_neighbours(self, best: Structure, events: Events) -> Structure:
-        """List the incumbent, and then the best neighbours of what is listed; return the incumbent."""
-        choice = self.problem.choice(best)
+    def list_structure(self, structure: Structure, value: float) -> None:
+        """List a structure with its score."""
+        choice = self.problem.choice(structure)
         assert choice is not None
-        self.pool.offer(choice, self.value(best))
+        self.pool.offer(choice, value)
+
+    def list_neighbours(self, most: int, budget: Budget, *, parallel: bool) -> bool:
+        """List the best neighbours of at most so many listed structures; return whether any was still to explore."""
         logits = np.empty_like(self.point.direction)
-        self.pool.explore(
+        return self.pool.explore(
             self.problem,
-            lambda found: score_of(self.model, found, logits, self.parallel),
-            TUNING.root.explored,
-            events.budget,
-            parallel=self.parallel,
+            lambda found: score_of(self.model, found, logits, parallel),
+            most,
+            budget,
+            parallel=parallel,
         )
-        return events.offer(self.problem.candidates.structure(self.pool.best()[0][0]))
 
     def run(
         self, best: Structure, events: Events, *, reduce: bool = True, max_steps: int = 1_000_000
@@ -357,6 +360,8 @@ def root_bound(
 
     root = Root(problem, best, threads=threads, proof=proof, pool=pool)
     if root.pool.size > 1:
-        best = root.list_neighbours(best, events)
+        root.list_structure(best, root.value(best))
+        root.list_neighbours(TUNING.root.explored, events.budget, parallel=root.parallel)
+        best = events.offer(problem.candidates.structure(root.pool.best()[0][0]))
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root

@@ -69,7 +69,7 @@ class PrimalHeuristic:
         value = root.value(best)
         self._state = PrimalState(best, value, best, value)
         if saved is None:
-            self._list(best, value)
+            root.list_structure(best, value)
         else:
             self._restore(saved)
 
@@ -96,7 +96,7 @@ class PrimalHeuristic:
         """Make a structure the incumbent if its score is better, and list it if it is among the K best."""
         self._keep(structure, value)
         if value > self.cutoff:
-            self._list(structure, value)
+            self.root.list_structure(structure, value)
 
     def _keep(self, structure: Structure, value: float) -> None:
         """Make a structure the incumbent if its score is better."""
@@ -107,28 +107,14 @@ class PrimalHeuristic:
                 kept = best if self.pool.size == 1 else structure
                 self._set(structure=kept, value=value, base=kept, base_value=value)
 
-    def _list(self, structure: Structure, value: float) -> None:
-        """List a structure."""
-        choice = self.problem.choice(structure)
-        assert choice is not None
-        self.pool.offer(choice, value)
-
     def explore_list(self) -> None:
         """With K > 1, list the best neighbours of some listed structures; one of these may be the new incumbent.
 
         Every expansion of a node calls this, so that neither the list nor the bound waits for the other.
         """
-        if self.pool.size == 1:
-            return
-        logits = np.empty(self.root.point.logits.shape)
-        explored = self.pool.explore(
-            self.problem,
-            lambda found: score_of(self.root.model, found, logits, False),
-            TUNING.primal.explored,
-            self._events.budget,
-            parallel=False,
-        )
-        if explored:
+        if self.pool.size > 1 and self.root.list_neighbours(
+            TUNING.primal.explored, self._events.budget, parallel=False
+        ):
             best, value = self.pool.best()[0]
             self._keep(self.problem.candidates.structure(best), value)
 
