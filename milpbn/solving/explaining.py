@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.parts import ProvedArcs, ResultPart
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -18,7 +17,7 @@ from milpbn.solving.question import Question
 
 
 @dataclass(frozen=True)
-class StructureExplanation:
+class StructureExplanation(ResultPart):
     """What is known of the structure of a result."""
 
     #: Its score in nats, computed from the data.
@@ -32,17 +31,6 @@ class StructureExplanation:
     gains: tuple[FeatureGain, ...]
     #: The best structures that differ by one change, the best first.
     alternatives: tuple[Neighbour, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "objective": self.objective,
-            "bound": self.bound,
-            "arcs": [list(arc) for arc in self.arcs],
-            "proved": None if self.proved is None else self.proved.to_dict(),
-            "gains": [gain.to_dict() for gain in self.gains],
-            "alternatives": [alternative.to_dict() for alternative in self.alternatives],
-        }
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanation as lines of text, with at most this many arcs and features."""

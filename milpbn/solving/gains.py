@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from milpbn.claims.parts import ResultPart
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
@@ -19,7 +19,7 @@ from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
-class FeatureGain:
+class FeatureGain(ResultPart):
     """What a feature is worth to the score of a structure."""
 
     variable: str
@@ -30,10 +30,6 @@ class FeatureGain:
     #: search, or if the constraints require an arc of the feature.
     least: float | None = None
     most: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return dict(vars(self))
 
 
 def feature_gains(
