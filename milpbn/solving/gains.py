@@ -67,16 +67,11 @@ def feature_gains(
 
 
 def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
-    """Return what the score loses without each arc, with parameters estimated anew.
+    """Return what the score loses without each arc (parent, child), in nats, with parameters estimated anew.
 
-    Under margin scores and the conditional log-likelihood a feature without the class as a parent counts as one without
-    parents; so the loss of an arc from the class is that of all of the feature's arcs. Raise InputError if `rescore`
-    refuses the structure.
-
-    Returns
-    -------
-    dict of (parent, child) to float
-        The structure's score minus its score without the arc, in nats; negative where the arc makes the score worse.
+    It is negative where the arc makes the score worse. Under margin scores and the conditional log-likelihood a feature
+    without the class as a parent counts as one without parents; so the loss of an arc from the class is that of all of
+    the feature's arcs. Raise InputError if `rescore` refuses the structure.
     """
     data = data.merged
     if tuple(structure.names) != tuple(data.names):

@@ -191,13 +191,10 @@ def _scale(pairs, value, places, factors, means):  # type: ignore[no-untyped-def
     the weight 1 - a. With a = sum lambda_c and s0 = sum lambda_c s_c, this is Z Z' for a Z with one column for each
     pair, sqrt(w lambda_c) (s_c - s0 / (1 + sqrt(1 - a))).
 
-    Returns
-    -------
-    n, several : int
-        Number of columns. Column j is of the pair ``places[j]``. Those before `several` are each the only one of a
-        sample, and the slope times ``factors[j]``. The others come sample by sample: ``factors[j]`` is
-        sqrt(w lambda_c), and ``abs(means[j])`` the factor of s_c in the sum s0 / (1 + sqrt(1 - a)). A negative
-        ``means[j]`` marks the last column of a sample.
+    Return the number of columns, and `several`. Column j is of the pair ``places[j]``. Those before `several` are each
+    the only one of a sample, and the slope times ``factors[j]``. The others come sample by sample: ``factors[j]`` is
+    sqrt(w lambda_c), and ``abs(means[j])`` the factor of s_c in the sum s0 / (1 + sqrt(1 - a)). A negative ``means[j]``
+    marks the last column of a sample.
     """
     n = 0
     for alone in (True, False):

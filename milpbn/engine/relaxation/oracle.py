@@ -152,14 +152,10 @@ def class_bounds(oracle, weights, allowed, reduced, free, bounds):  # type: igno
     A structure weighs less than the best branching by at least the sum of the reduced costs of its arcs. The parents of
     the class must have arcs without the class, which may have positive reduced costs.
 
-    Parameters
-    ----------
-    reduced : float64 array, shape (parent sets of the features,) or (0,)
-        Result of `heaviest_branching` without blocked features. If empty, reduced costs count as 0.
-    free : float
-        Bound on all branchings, without blocked features.
-    bounds : float64 array, shape (parent sets of the class,)
-        Receives the bounds; -inf for a set that is not allowed or leaves no structure.
+    `reduced`, one number for each parent set of the features, is the result of `heaviest_branching` without blocked
+    features; if it is empty, reduced costs count as 0. `free` bounds all branchings, without blocked features.
+    `bounds`, one for each parent set of the class, receives the bounds; -inf for a set that is not allowed or leaves no
+    structure.
     """
     n = oracle.n
     loss = np.zeros(n)

@@ -60,12 +60,9 @@ class Engine(ABC):
         """Return name and version; raise InputError, which says how to get its solver, if that is not installed."""
 
     def check_options(self, options: Mapping[str, str]) -> None:
-        """Refuse solver options that the engine does not take; without a MILP none were accepted (`Capabilities.milp`).
+        """Raise InputError, which names it, if the engine does not take a solver option.
 
-        Raises
-        ------
-        InputError
-            If there is one; the sentence names it.
+        Without a MILP none were accepted (`Capabilities.milp`).
         """
         assert not options
 
