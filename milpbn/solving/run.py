@@ -26,9 +26,8 @@ from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.preparation import prepare
-from milpbn.solving.products import OUT_OF_MEMORY
 from milpbn.solving.report import Report
-from milpbn.solving.state import Session
+from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
