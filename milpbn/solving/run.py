@@ -183,9 +183,9 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
         record, classifier = give_up(ParameterMethod.parse(method).name, Limit.USER), result.classifier
         if monotone:
             classifier, record = made_monotone(classifier, monotone, record, objection_of_arcs)
-        return _recorded(replace(result, classifier=classifier), record, 0.0)
+        return replace(result, classifier=classifier, parameters=record)
 
-    begun = time.monotonic()
+    begun, seconds = time.monotonic(), result.seconds
     stages.enter("parameters of the classifier")
     left = None if job.budget.deadline is None else job.budget.left()
     with interrupts.deferred():
@@ -199,8 +199,9 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             report=stages.tell,
             monotone=monotone,
         )
-    result = replace(result, classifier=classifier)
-    return _recorded(result, record, time.monotonic() - begun)
+    took = time.monotonic() - begun
+    seconds = replace(seconds, total=seconds.total + took, parameters=seconds.parameters + took)
+    return replace(result, classifier=classifier, parameters=record, seconds=seconds)
 
 
 def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Structure], str | None]:
@@ -214,9 +215,3 @@ def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Struc
         return objection(structure, free, constraints, any_class_free=True)
 
     return forbidden
-
-
-def _recorded(result: Result, record: ParameterFit, seconds: float) -> Result:
-    s = result.seconds
-    total = replace(s, total=s.total + seconds, parameters=s.parameters + seconds)
-    return replace(result, parameters=record, seconds=total)
