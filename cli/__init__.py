@@ -6,13 +6,14 @@ Modules here import NumPy, and everything that needs it, only inside the functio
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 import time
 import warnings
-from typing import NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from milpbn.errors import BoundWarning, DataWarning, MilpbnWarning
 from milpbn.util import interrupts
@@ -32,10 +33,9 @@ def main() -> NoReturn:
     interrupts.guard()
     try:
         from milpbn.cli.app import app
-        from milpbn.cli.streams import flush_streams, prepare_streams
     except KeyboardInterrupt:
         os._exit(130)
-    prepare_streams()
+    _prepare_streams()
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # the user can do nothing about warnings of other libraries
         warnings.simplefilter("always", MilpbnWarning)
@@ -45,7 +45,7 @@ def main() -> NoReturn:
     try:
         code = app.run(obj=started)
         interrupts.ignore(signal.SIGINT, signal.SIGTERM)  # the work is done, and its exit code stands
-        flush_streams()
+        _flush_streams()
     except KeyboardInterrupt:  # a second signal, while the first one was answered
         os._exit(130)
     _end(code)
@@ -69,3 +69,46 @@ def _end(code: int) -> NoReturn:
         remove_all()
         os._exit(code)  # an ordinary exit would destroy the interpreter while the solver still uses it
     sys.exit(code)
+
+
+class PipeSafeStream:
+    """A text stream that discards what it cannot write because its reader has gone, instead of raising an error."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write the text, or discard it, and return its length."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush, unless the reader has gone."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _prepare_streams() -> None:
+    """Make stdout accept any label and stderr survive a closed pipe; replace streams that are closed already."""
+    if sys.stdout is None:
+        sys.stdout = _null_stream()
+    if sys.stderr is None:
+        sys.stderr = _null_stream()
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.stderr = cast(TextIO, PipeSafeStream(sys.stderr))
+
+
+def _flush_streams() -> None:
+    """Flush both streams; what cannot be written is lost."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _null_stream() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")

@@ -15,13 +15,7 @@ def is_archive(path: str) -> bool:
 
 
 def describe_archive(path: str) -> list[str]:
-    """Describe a certificate or a checkpoint, in lines.
-
-    Raises
-    ------
-    InputError
-        If the file is neither, or cannot be read.
-    """
+    """Describe a certificate or a checkpoint, in lines; raise InputError if the file is neither, or cannot be read."""
     from milpbn.certificate.format import load_proof
     from milpbn.errors import InputError
     from milpbn.learners.differentiable.checkpoints import KIND as TRAINING

@@ -81,12 +81,7 @@ def bound(
     show_notes(dataset, quiet=quiet)
     constraints = structured(structure, dataset, spec, constraints)
     question = Question.of(
-        dataset,
-        spec,
-        constraints,
-        subset=search.subset,
-        screen=search.screen,
-        random_state=how.random_state,
+        dataset, spec, constraints, subset=search.subset, screen=search.screen, random_state=how.random_state
     )
     result = maximise(question, how, started=began)
     say(describe(result))

@@ -100,13 +100,7 @@ def search_constraints(verb: Verb) -> Verb:
 
 
 def read_constraints(path: str) -> Constraints:
-    """Read a file of constraints, in the form of `milpbn.Constraints.to_dict`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or does not have this form.
-    """
+    """Read a file of constraints, in the form of `milpbn.Constraints.to_dict`; raise InputError for another form."""
     from milpbn.problem.constraints import Constraints
 
     return Constraints.from_dict(

@@ -107,12 +107,9 @@ def _described(known: KnownSet, folder: Path | None, *, in_full: bool) -> list[s
 
 
 def _checked(known: KnownSet, place: Path) -> str:
-    """Compare a set in a folder, or a file, with what is known; return what is to be said if the sizes are equal.
+    """Compare a set in a folder, or a file, with what is known; raise InputError if the sizes are not equal.
 
-    Raises
-    ------
-    InputError
-        If they are not.
+    Return what is to be said if they are.
     """
     from milpbn.data import read_table
     from milpbn.data.known import differences

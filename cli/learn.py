@@ -38,17 +38,10 @@ run_options = option_group(
         random_state={"help": "Random seed.", "default": 0, "show_default": True},
     ),
     option(
-        "--bound",
-        FILE,
-        "A result.json of the same data, to state the gap to its bound.",
-        metavar="RESULT",
+        "--bound", FILE, "A result.json of the same data, to state the gap to its bound.", metavar="RESULT"
     ),
     CLASSIFIER,
-    option(
-        "--output",
-        OUTPUT,
-        "Structure and figures as JSON, for milpbn solve --start and milpbn score.",
-    ),
+    option("--output", OUTPUT, "Structure and figures as JSON, for milpbn solve --start and milpbn score."),
     QUIET,
 )(Values)
 

@@ -31,12 +31,8 @@ def read_options(
     """Return a learner's options, parsed as `learner_options` parses them, and the files that they name.
 
     The words are names and values. A name is written as on the command line without its leading dashes, or as in
-    Python. The value of a flag is yes or no.
-
-    Raises
-    ------
-    InputError
-        If the learner has no such option, or its value cannot be parsed; the sentence names the option.
+    Python. The value of a flag is yes or no. Raise InputError, whose sentence names the option, if the learner has no
+    such option, or its value cannot be parsed.
     """
 
     @click.command(add_help_option=False)

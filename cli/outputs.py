@@ -28,12 +28,7 @@ def check_outputs(more: Sequence[tuple[str, str, str]] = ()) -> None:
     """Check that every output of a verb can be written, and that none replaces an input or another output.
 
     `more` are further files, in the form of `named_files`. Inputs that are no files, such as catalog names, are
-    ignored.
-
-    Raises
-    ------
-    InputError
-        If an output is refused; the sentence names its option.
+    ignored. Raise InputError, whose sentence names the option, if an output is refused.
     """
     files = [*named_files(), *more]
     inputs = [path for role, _, path in files if role == "input" and os.path.exists(path)]

@@ -195,12 +195,8 @@ def _structure(path: str, document: Mapping[str, Any], target: str | None) -> St
     """Return the structure of a classifier, a learner's output or an arc list, the class last.
 
     In an arc list, which names no class and whose `document` is empty, `target` is the class. Without one it is the
-    parent of the most variables.
-
-    Raises
-    ------
-    InputError
-        If the file is unusable, or `target` is not one of its variables, or another class than the file's.
+    parent of the most variables. Raise InputError if the file is unusable, or `target` is not one of its variables, or
+    another class than the file's.
     """
     from milpbn.network import read_structure
     from milpbn.network.formats.structure_files import read_parents

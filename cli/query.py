@@ -28,17 +28,9 @@ RETRAINED = (
 @click.argument("classifier", type=FILE)
 @options(
     option(
-        "--evidence",
-        EVIDENCE,
-        "Known values of features or of the class; by default none.",
-        multiple=True,
+        "--evidence", EVIDENCE, "Known values of features or of the class; by default none.", multiple=True
     ),
-    option(
-        "--of variables",
-        NAMES,
-        "Variables to ask for; by default all without a value.",
-        multiple=True,
-    ),
+    option("--of variables", NAMES, "Variables to ask for; by default all without a value.", multiple=True),
     flag("--mpe", "The most probable states of all variables together, instead."),
     option("--sample", COUNT, "Draw N rows of all variables, as CSV, instead.", metavar="N"),
     option("--seed --random-state seed", COUNT, "Seed of --sample; by default other rows each time."),

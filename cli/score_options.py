@@ -41,8 +41,7 @@ class ScoreOptions:
     "Score",
     "score",
     *options_of(
-        DeclaredScore,
-        name={"type": word("name", *SCORES, *ALIASES), "help": f"{list_names()}; default sm."},
+        DeclaredScore, name={"type": word("name", *SCORES, *ALIASES), "help": f"{list_names()}; default sm."}
     ),
 )
 def score_options(**values: Any) -> ScoreOptions:

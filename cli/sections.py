@@ -129,13 +129,7 @@ def typed() -> dict[str, str]:
 
 
 def once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Return a mapping with more pairs.
-
-    Raises
-    ------
-    InputError
-        If a key is given twice; `name` is the option that the sentence names.
-    """
+    """Return a mapping with more pairs; raise InputError, which names the option, if a key is given twice."""
     result = dict(base)
     for key, value in given:
         if key in result:

@@ -109,12 +109,9 @@ def show_result(result: Result, options: Options | None = None) -> int:
 
 
 def read_document(path: str, what: str = "file", verdict: str = "is unusable") -> dict[str, Any]:
-    """Return the JSON object in a file.
+    """Return the JSON object in a file; raise InputError if it cannot be read, or holds none.
 
-    Raises
-    ------
-    InputError
-        If it cannot be read, or holds no JSON object; `what` and `verdict` are parts of the sentence.
+    `what` and `verdict` are parts of the sentence.
     """
     from milpbn.util.jsonable import parse_object, read_text
 

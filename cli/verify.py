@@ -157,13 +157,7 @@ def _beside(result: Result) -> list[str]:
 
 
 def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Dataset) -> str:
-    """Return what the exact checker proved, as lines of text.
-
-    Raises
-    ------
-    InputError
-        If it refuses a claim, or mpmath is not installed.
-    """
+    """Return what the exact checker proved, as lines; raise InputError if it refuses a claim, or without mpmath."""
     from milpbn.util.extras import import_extra
 
     import_extra("mpmath", "exact", "--exact")

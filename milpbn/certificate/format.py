@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.records import Decision, DualWeights, Inequalities
+from milpbn.certificate.records import DualWeights, Inequalities
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates, ParentSet
@@ -68,21 +68,6 @@ class Proof:
             self.fixings.append((node, weights, parent_sets.astype(np.int32)))
             self.nbytes += weights.nbytes + 4 * len(parent_sets) + PLACE_BYTES
 
-    def branch(
-        self,
-        node: int,
-        decision: Decision,
-        children: tuple[int, int],
-        fixings: Iterable[tuple[int, DualWeights, NDArray[np.integer]]],
-        leaves: Iterable[tuple[int, DualWeights]],
-    ) -> None:
-        """Record a node's branching decision together with the bounds of its children.
-
-        The decision is true for all structures of the first child, false for all of the second. `fixings` and `leaves`
-        are arguments of `fix` and of `leaf`.
-        """
-        self.extend([(node, *decision, *children)], fixings, leaves)
-
     def extend(
         self,
         branches: Iterable[tuple[int, int, int, int, int, int]],
@@ -91,7 +76,8 @@ class Proof:
     ) -> None:
         """Record branching decisions, (node, decision, children), together with the bounds of the children.
 
-        A file holds all of them, or none. Nodes come before their children.
+        A decision is true for all structures of the first child, false for all of the second. `fixings` and `leaves`
+        are arguments of `fix` and of `leaf`. A file holds all of them, or none. Nodes come before their children.
         """
         with self._lock:
             for branch in branches:

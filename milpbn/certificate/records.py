@@ -36,13 +36,9 @@ class DualWeights(NamedTuple):
     """Dual weights, given by a point eta and a temperature, and the multipliers of inequalities.
 
     A search keeps, sends and receives very many of them, so that they are one string of bytes.
-
-    Attributes
-    ----------
-    data : bytes
-        n, k and the temperature, then eta, the multipliers, the parent sets and the rows.
     """
 
+    #: n, k and the temperature, then eta, the multipliers, the parent sets and the rows.
     data: bytes
 
     @classmethod

@@ -37,16 +37,9 @@ def target_gap(objective: float, tolerance: float) -> float:
 def solver_tolerance(error: float, objective: float, shared: float, span: float) -> float:
     """Return the largest b - z in nats that counts as proved by a MILP solver, whose rows hold up to tolerances.
 
-    Parameters
-    ----------
-    error : float
-        Bound on the rounding error of a score.
-    objective : float
-        The score z.
-    shared : float
-        A number that does not exceed what all structures share, as `milpbn.problem.problem.Problem.shifted` returns it.
-    span : float
-        By how much the terms of a score that the MILP computes by rows can differ between structures.
+    `error` bounds the rounding error of a score, and `objective` is the score z. `shared` does not exceed what all
+    structures share (`milpbn.problem.problem.Problem.shifted`). By the `span`, the terms of a score that the MILP
+    computes by rows can differ between structures.
     """
     return max(tolerance_of(error), OPTIMALITY * min(abs(objective - shared), span))
 

@@ -158,7 +158,7 @@ def same_number(a: float | None, b: float | None) -> bool:
 
 
 @dataclass(frozen=True)
-class ProvedArcs:
+class ProvedArcs(ResultPart):
     """Arcs (parent, child) that every optimal structure over the candidate parent sets has, and arcs that none has.
 
     Their keys in the JSON are ``in`` and ``out``.

@@ -36,27 +36,19 @@ class PoolMark(NamedTuple):
 
 
 class Pool:
-    """The K best distinct structures known. Any thread may call its methods.
+    """The K best distinct structures known, K being the `size`. Any thread may call its methods.
 
-    Parameters
-    ----------
-    size : int
-        K.
-    reach : float
-        Structures that score less than the best one known by more than this are left out, in nats.
-
-    Attributes
-    ----------
-    cutoff : float
-        Structures that score less are left out: the K-th best score known, or the best one minus the reach. `BELOW_ALL`
-        while there are fewer than K structures and the reach is unlimited.
-    rest : float
-        Upper bound on the score of all structures in pruned and open nodes. Nodes with a single structure do not count
-        here: `leaf` takes their bounds. The search sets it.
+    Structures that score less than the best one known by more than the `reach`, in nats, are left out.
     """
 
     def __init__(self, size: int, reach: float = math.inf) -> None:
-        self.size, self.reach, self.cutoff, self.rest = size, reach, BELOW_ALL, math.inf
+        self.size, self.reach = size, reach
+        #: Structures that score less are left out: the K-th best score known, or the best one minus the reach;
+        #: `BELOW_ALL` while there are fewer than K structures and the reach is unlimited.
+        self.cutoff = BELOW_ALL
+        #: Upper bound on the score of all structures in pruned and open nodes, which the search sets. Nodes with a
+        #: single structure do not count here: `leaf` takes their bounds.
+        self.rest = math.inf
         self._lock = threading.RLock()
         #: By the bytes of its choice: a structure's score, and the bound of a node that holds this structure only.
         self._values: dict[bytes, float] = {}
@@ -115,21 +107,10 @@ class Pool:
         *,
         parallel: bool,
     ) -> bool:
-        """Offer the neighbours of structures in the list that were not explored yet, the best structures first.
+        """Offer the neighbours of structures in the list that were not explored yet; return whether there were any.
 
-        Parameters
-        ----------
-        score : callable
-            Returns the score of a choice of parent sets, shape (V,), in nats.
-        most : int
-            Number of structures whose neighbours are offered, at most.
-        parallel : bool
-            Whether large products may use threads.
-
-        Returns
-        -------
-        bool
-            Whether there were such structures.
+        The best structures come first, and at most `most` of them. `score` returns the score of a choice of parent
+        sets, shape (V,), in nats. `parallel` says whether large products may use threads.
         """
         for explored in range(most):
             if budget.over() or (choice := self._unexplored()) is None:
@@ -168,12 +149,8 @@ class Pool:
     def others(self, rest: float, left_out: Collection[NDArray[np.integer]] = ()) -> float:
         """Return a bound on the structures that are not in the list; -inf if there are none.
 
-        Parameters
-        ----------
-        rest : float
-            The value of `rest`, now or earlier.
-        left_out : collection of int64 arrays, shape (V,)
-            Structures of the list that count among the others.
+        `rest` is the value of that attribute, now or earlier. The structures that are `left_out`, int64 arrays of shape
+        (V,), are of the list, and count among the others.
         """
         with self._lock:
             leaves = (self._leaves.get(_key(choice), -math.inf) for choice in left_out)

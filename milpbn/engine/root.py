@@ -27,18 +27,14 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
+from milpbn.util.budget import Budget
 from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 def model_of(problem: Problem) -> Model:
-    """Return a problem with margins as the kernels take it.
+    """Return a problem with margins as the kernels take it; raise ValueError without margins, and for the hard margin.
 
     The bounds of the model are rounded up so far that the verifier can prove them (`milpbn.problem.rounding`).
-
-    Raises
-    ------
-    ValueError
-        If the problem has no margins, or the score is the hard margin.
     """
     margins = problem.margins
     if margins is None or margins.smallest:
@@ -64,24 +60,9 @@ def model_of(problem: Problem) -> Model:
 class Root:
     """The bound on the whole problem: Frank-Wolfe steps and reduced-cost fixing, repeated.
 
-    Parameters
-    ----------
-    problem : Problem
-        A problem with margins; the score is not the hard margin.
-    start : Structure
-        The structure from which the steps start.
-    threads : int
-        With more than one, large products use threads.
-    proof : Proof or None
-        Receives the dual weights that justify the fixings.
-    pool : Pool or None
-        Receives the best structures known; None stands for a pool of one. Parent sets are fixed if no structure that
-        contains them belongs in the pool.
-
-    Raises
-    ------
-    ValueError
-        If the start has parent sets that are not among the problem's candidates.
+    The problem has margins, not the hard margin's. The steps begin at the structure `start`; ValueError if one of its
+    parent sets is not a candidate. The `proof` receives the dual weights that justify the fixings. The `pool` receives
+    the best structures known, by default one: parent sets are fixed if no structure that contains them belongs in it.
     """
 
     def __init__(
@@ -145,20 +126,22 @@ class Root:
     def _score_of(self, choice: NDArray[np.int64]) -> float:
         return score_of(self.model, choice, self.point.direction, self.parallel)
 
-    def list_neighbours(self, best: Structure, events: Events) -> Structure:
-        """List the incumbent, and then the best neighbours of what is listed; return the incumbent."""
-        choice = self.problem.choice(best)
+    def list_structure(self, structure: Structure, value: float) -> None:
+        """List a structure with its score."""
+        choice = self.problem.choice(structure)
         assert choice is not None
-        self.pool.offer(choice, self.value(best))
+        self.pool.offer(choice, value)
+
+    def list_neighbours(self, most: int, budget: Budget, *, parallel: bool) -> bool:
+        """List the best neighbours of at most so many listed structures; return whether any was still to explore."""
         logits = np.empty_like(self.point.direction)
-        self.pool.explore(
+        return self.pool.explore(
             self.problem,
-            lambda found: score_of(self.model, found, logits, self.parallel),
-            TUNING.root.explored,
-            events.budget,
-            parallel=self.parallel,
+            lambda found: score_of(self.model, found, logits, parallel),
+            most,
+            budget,
+            parallel=parallel,
         )
-        return events.offer(self.problem.candidates.structure(self.pool.best()[0][0]))
 
     def run(
         self, best: Structure, events: Events, *, reduce: bool = True, max_steps: int = 1_000_000
@@ -329,10 +312,8 @@ class Root:
     def restore(self, saved: SavedArrays) -> None:
         """Take what `state` returned: bound, fixed parent sets, multipliers and the best point.
 
-        Raises
-        ------
-        UnfitError
-            If the arrays have other shapes than those of a root of this problem, or indices that it does not have.
+        Raise UnfitError if the arrays have other shapes than those of a root of this problem, or indices that it does
+        not have.
         """
         candidates, point = self.problem.candidates, self.point
         offsets, state = candidates.offsets, point.state
@@ -367,30 +348,20 @@ def root_bound(
 ) -> tuple[Problem, Root | None]:
     """Bound the score of every structure by the dual of the margin rows.
 
-    For the soft margins and the conditional log-likelihood, Frank-Wolfe steps give the bound, and candidate sets that
-    no structure better than the incumbent contains are fixed to 0. Other scores get no bound here.
+    For the soft margins and the conditional log-likelihood, Frank-Wolfe steps from the incumbent `best` give the bound,
+    and with `reduce`, candidate sets that no better structure contains are fixed to 0. Other scores get no bound here.
+    `threads`, `proof` and `pool` are as for `Root`.
 
-    Parameters
-    ----------
-    best : Structure or None
-        The incumbent, from which the steps start.
-    reduce : bool
-        Fix parent sets.
-    threads, proof, pool
-        As for `Root`.
-
-    Returns
-    -------
-    problem : Problem
-        The problem over the candidate sets that are not fixed. Its optimum is that of the whole problem, or `best` is.
-    root : Root or None
-        The state from which a tree search can continue; None if no steps were taken.
+    Return the problem over the candidate sets that are not fixed, whose optimum is that of the whole problem, or else
+    `best` is; and the state from which a tree search can continue, None if no steps were taken.
     """
     if problem.margins is None or problem.margins.smallest or best is None:
         return problem, None
 
     root = Root(problem, best, threads=threads, proof=proof, pool=pool)
     if root.pool.size > 1:
-        best = root.list_neighbours(best, events)
+        root.list_structure(best, root.value(best))
+        root.list_neighbours(TUNING.root.explored, events.budget, parallel=root.parallel)
+        best = events.offer(problem.candidates.structure(root.pool.best()[0][0]))
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root

@@ -50,9 +50,7 @@ class FitTask:
             task = self._context.subcontext(task_name="change of incumbent or bound")
             task.call_on_fit_task_begin(estimator=self._estimator, **self._data)
             stop = task.call_on_fit_task_end(
-                estimator=self._estimator,
-                **self._data,
-                reconstruction_attributes=lambda: attributes(result),
+                estimator=self._estimator, **self._data, reconstruction_attributes=lambda: attributes(result)
             )
             return bool(stop)
 

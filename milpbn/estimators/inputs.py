@@ -42,25 +42,10 @@ def features_frame(
 ) -> pd.DataFrame:
     """Check features as scikit-learn does, and return them as a data frame with text as column names.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Gets ``n_features_in_`` and ``feature_names_in_`` if `reset` is true; else they are compared.
-    X : array-like or data frame, shape (M, N)
-        Features. Columns of arrays are called ``x0``, ``x1``, ... as in `get_feature_names_out`.
-    reset : bool
-        Whether this is a fit.
-    allow_missing : bool
-        Whether missing values are allowed.
-    y : object
-        The target of a fit; None is refused then.
-    drop, features : collection of str or int, optional
-        Columns to leave out, or the only ones to use. What the other columns hold is not checked.
-
-    Raises
-    ------
-    ValueError, TypeError
-        With scikit-learn's own sentence for input that it refuses everywhere.
+    Columns of arrays are called ``x0``, ``x1``, ... as in `get_feature_names_out`. With `reset`, in a fit, the
+    estimator gets ``n_features_in_`` and ``feature_names_in_``, and a target `y` of None is refused; else they are
+    compared. What the columns hold that `drop` and `features` leave out is not checked. Raise ValueError or TypeError,
+    with scikit-learn's own sentence, for input that it refuses everywhere.
     """
     target = {"y": y} if reset else {}
     X = in_pandas(X)
@@ -216,18 +201,10 @@ def declared_kinds(
     """Return the names of the continuous and of the nominal features; undeclared integers are in neither list.
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
-    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns
-    that look like row numbers, identifiers, dates or free text are not declared, so that `milpbn.data.read_table`
-    leaves them out; of floats, only those that look like row numbers.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        All columns.
-    continuous, nominal : collection of str or int, optional
-        What the user declares.
-    left_out : collection of str
-        Columns that are no features, which stay undeclared.
+    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares, by name or position, comes
+    first. Other columns that look like row numbers, identifiers, dates or free text are not declared, so that
+    `milpbn.data.read_table` leaves them out, nor are those of `left_out`; of floats, only those that look like row
+    numbers.
     """
     given = {"continuous": named_columns(frame, continuous), "nominal": named_columns(frame, nominal)}
     declared = {*given["continuous"], *given["nominal"], *left_out}

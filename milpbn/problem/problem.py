@@ -188,8 +188,7 @@ def local_terms(
     for p, (variable, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
         if p % 64 == 0:
             budget.check(
-                f"{candidates.n_sets} local scores were computed",
-                f"local scores {p} of {candidates.n_sets}",
+                f"{candidates.n_sets} local scores were computed", f"local scores {p} of {candidates.n_sets}"
             )
         terms[p], sizes[p] = kind.family(data, variable, parents)
     return terms, sizes
@@ -202,11 +201,7 @@ def parameter_counts(data: Dataset, candidates: Candidates) -> NDArray[np.float6
 
 
 def linear_terms(
-    data: Dataset,
-    score: Score,
-    candidates: Candidates,
-    rules: Rules,
-    budget: Budget | None,
+    data: Dataset, score: Score, candidates: Candidates, rules: Rules, budget: Budget | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the terms linear in eta and bounds on their rounding errors, two arrays of shape (P,)."""
     linear, size = local_terms(data, candidates, score.kind, budget)

@@ -159,10 +159,7 @@ def _samples_part(
 
 
 def standard_error(
-    data: Dataset,
-    structure: Structure,
-    score: Score,
-    sample_weights: NDArray[np.float64] | None = None,
+    data: Dataset, structure: Structure, score: Score, sample_weights: NDArray[np.float64] | None = None
 ) -> float | None:
     """Return an estimate of the standard deviation of a structure's score over data sets of this size, in nats.
 

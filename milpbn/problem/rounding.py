@@ -95,11 +95,7 @@ def margin_error(data: Dataset, prior: Prior) -> float:
 
 
 def score_error(
-    data: Dataset,
-    prior: Prior,
-    weight: float,
-    linear_error: NDArray[np.float64],
-    offsets: NDArray[np.int64],
+    data: Dataset, prior: Prior, weight: float, linear_error: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> float:
     """Return a bound on the rounding error of any structure's score by the coefficients, in nats.
 

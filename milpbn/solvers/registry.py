@@ -31,10 +31,7 @@ def solver_names() -> list[str]:
 def find_solver(name: str) -> Solver | None:
     """Return a MILP solver by its name (``highs``, ``cbc``, ``cpsat``, ``scip``, ``pulp:NAME``), or None.
 
-    Raises
-    ------
-    InputError
-        If PuLP has no solver of the name after ``pulp:``.
+    Raise InputError if PuLP has no solver of the name after ``pulp:``.
     """
     if name.lower().startswith(PULP):
         return PulpSolver(name[len(PULP) :])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from milpbn.claims.parts import Arc, ResultPart
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
@@ -17,27 +17,20 @@ from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.question import Question
 
-#: An arc by the names of parent and child.
-Arc = tuple[str, str]
-
 
 @dataclass(frozen=True)
-class Neighbour:
-    """A structure that differs from another one by one change.
+class Neighbour(ResultPart):
+    """A structure that differs from another one by one change."""
 
-    Attributes
-    ----------
-    added, removed : tuple of (parent, child)
-        The arcs that only this structure has, and those that only the other one has.
-    objective, loss : float
-        Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
-    """
-
+    #: The arcs that only this structure has, and those that only the other one has.
     added: tuple[Arc, ...]
     removed: tuple[Arc, ...]
+    #: Its score in nats, from the data, and that of the other one minus it; negative if this one is better.
     objective: float
     loss: float
+    #: It follows from the arcs.
     structure: Structure
+    UNWRITTEN = ("structure",)
 
     @property
     def change(self) -> str:
@@ -46,15 +39,6 @@ class Neighbour:
         return ", ".join(
             f"{word} {' and '.join(f'{a} -> {b}' for a, b in arcs)}" for word, arcs in parts if arcs
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; the structure follows from the arcs."""
-        return {
-            "added": [list(arc) for arc in self.added],
-            "removed": [list(arc) for arc in self.removed],
-            "objective": self.objective,
-            "loss": self.loss,
-        }
 
 
 def near_optimal(question: Question, structure: Structure, most: int = 10) -> tuple[Neighbour, ...]:

@@ -41,22 +41,16 @@ class Chain:
     """Settings that differ in p only, on one split: they share coefficients, and each starts from the structure before.
 
     Split and members are positions.
-
-    Attributes
-    ----------
-    largest : Score
-        Of all scores that are compared on the split the one with the most parents: if its problem is too large, it is
-        refused before the first trial.
-    for_milp : bool
-        Whether one of these scores is maximised as a MILP.
-    seconds, left : float, float or None
-        On a worker, seconds of each trial, and those that building the problem may take; None without a limit.
     """
 
     split: int
     members: tuple[int, ...]
+    #: Of all scores that are compared on the split the one with the most parents: if its problem is too large, it is
+    #: refused before the first trial.
     largest: Score
+    #: Whether one of these scores is maximised as a MILP.
     for_milp: bool
+    #: On a worker, seconds of each trial, and those that building the problem may take; None without a limit.
     seconds: float = 0.0
     left: float | None = None
 

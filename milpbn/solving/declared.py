@@ -95,9 +95,7 @@ class DeclaredOptions:
         spelling=("--no-warm-start",),
     )
     root_bound: bool = option(
-        True,
-        "Do not compute a root bound before the MILP solver runs.",
-        spelling=("--no-root-bound",),
+        True, "Do not compute a root bound before the MILP solver runs.", spelling=("--no-root-bound",)
     )
     root_only: bool = False
     reduce: bool = option(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.parts import ProvedArcs, ResultPart
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -18,40 +17,20 @@ from milpbn.solving.question import Question
 
 
 @dataclass(frozen=True)
-class StructureExplanation:
-    """What is known of the structure of a result.
+class StructureExplanation(ResultPart):
+    """What is known of the structure of a result."""
 
-    Attributes
-    ----------
-    objective : float
-        Its score in nats, computed from the data.
-    bound : float or None
-        Upper bound on the score of every structure, in nats, as the result says.
-    proved : ProvedArcs or None
-        Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
-    gains : tuple of FeatureGain
-        What the features are worth to the score, the most valuable first.
-    alternatives : tuple of Neighbour
-        The best structures that differ by one change, the best first.
-    """
-
+    #: Its score in nats, computed from the data.
     objective: float
+    #: Upper bound on the score of every structure, in nats, as the result says.
     bound: float | None
     arcs: tuple[tuple[str, str], ...]
+    #: Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
     proved: ProvedArcs | None
+    #: What the features are worth to the score, the most valuable first.
     gains: tuple[FeatureGain, ...]
+    #: The best structures that differ by one change, the best first.
     alternatives: tuple[Neighbour, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return {
-            "objective": self.objective,
-            "bound": self.bound,
-            "arcs": [list(arc) for arc in self.arcs],
-            "proved": None if self.proved is None else self.proved.to_dict(),
-            "gains": [gain.to_dict() for gain in self.gains],
-            "alternatives": [alternative.to_dict() for alternative in self.alternatives],
-        }
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanation as lines of text, with at most this many arcs and features."""

@@ -51,38 +51,26 @@ START_SECONDS = 20.0
 
 @dataclass(frozen=True)
 class Export:
-    """Files of an exported model.
+    """Files of an exported model."""
 
-    Attributes
-    ----------
-    model, sidecar : Path
-        The .lp or .mps file and the .json beside it.
-    starts : dict of str to Path
-        Start file of each solver.
-    commands : dict of str to str
-        Command line that solves the model, for each solver.
-    columns, rows, nonzeros : int
-        Size of the model.
-    start_objective : float
-        Score of the start.
-    scripts : dict of str to Path
-        Script of each Python package that was asked for.
-    root_bound : float or None
-        The project's own bound on the score of every structure; None if there is none under this score.
-    among : str
-        The structures that the model is about (`milpbn.problem.class_free.among`); empty if all are meant.
-    """
-
+    #: The .lp or .mps file and the .json beside it.
     model: Path
     sidecar: Path
+    #: Start file of each solver.
     starts: dict[str, Path]
+    #: Command line that solves the model, for each solver.
     commands: dict[str, str]
+    #: Size of the model.
     columns: int
     rows: int
     nonzeros: int
+    #: Score of the start.
     start_objective: float
+    #: Script of each Python package that was asked for.
     scripts: dict[str, Path]
+    #: The project's own bound on the score of every structure; None if there is none under this score.
     root_bound: float | None
+    #: The structures that the model is about (`milpbn.problem.class_free.among`); empty if all are meant.
     among: str
 
 

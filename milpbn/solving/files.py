@@ -104,11 +104,7 @@ class RunFiles:
         #: Whether this run has written result and certificate before.
         self._begun = False
 
-    def update(
-        self,
-        trace: Sequence[TracePoint],
-        current: Callable[[], ResultAndProof],
-    ) -> None:
+    def update(self, trace: Sequence[TracePoint], current: Callable[[], ResultAndProof]) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
         If a file cannot be written, there is one warning, and the next call tries again.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from milpbn.claims.parts import ResultPart
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
@@ -19,27 +19,17 @@ from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
-class FeatureGain:
-    """What a feature is worth to the score of a structure.
-
-    Attributes
-    ----------
-    gain : float
-        The structure's score minus its score without all arcs from and to the feature, in nats; exact.
-    least, most : float or None
-        The structure's score minus the best score of any structure without arcs from and to the feature lies between
-        these two, in nats: what other arcs cannot make up for. Equal if a search proved the best one; None without a
-        search, or if the constraints require an arc of the feature.
-    """
+class FeatureGain(ResultPart):
+    """What a feature is worth to the score of a structure."""
 
     variable: str
+    #: The structure's score minus its score without all arcs from and to the feature, in nats; exact.
     gain: float
+    #: The structure's score minus the best score of any structure without arcs from and to the feature lies between
+    #: these two, in nats: what other arcs cannot make up for. Equal if a search proved the best one; None without a
+    #: search, or if the constraints require an arc of the feature.
     least: float | None = None
     most: float | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values."""
-        return dict(vars(self))
 
 
 def feature_gains(
@@ -77,16 +67,11 @@ def feature_gains(
 
 
 def arc_losses(data: Dataset, structure: Structure, score: Score) -> dict[tuple[int, int], float]:
-    """Return what the score loses without each arc, with parameters estimated anew.
+    """Return what the score loses without each arc (parent, child), in nats, with parameters estimated anew.
 
-    Under margin scores and the conditional log-likelihood a feature without the class as a parent counts as one without
-    parents; so the loss of an arc from the class is that of all of the feature's arcs. Raise InputError if `rescore`
-    refuses the structure.
-
-    Returns
-    -------
-    dict of (parent, child) to float
-        The structure's score minus its score without the arc, in nats; negative where the arc makes the score worse.
+    It is negative where the arc makes the score worse. Under margin scores and the conditional log-likelihood a feature
+    without the class as a parent counts as one without parents; so the loss of an arc from the class is that of all of
+    the feature's arcs. Raise InputError if `rescore` refuses the structure.
     """
     data = data.merged
     if tuple(structure.names) != tuple(data.names):

@@ -77,35 +77,25 @@ def describe(p: float | None, max_parents: int, options: Mapping[str, Any]) -> s
 
 @dataclass(frozen=True)
 class Grid:
-    """The values to choose from. All combinations are compared, as far as a score takes the options.
+    """The values to choose from. All combinations are compared, as far as a score takes the options."""
 
-    Attributes
-    ----------
-    p : sequence of float or None
-        Values of p; None for scores without gamma, or to keep the value of the score.
-    others : mapping from str to sequence
-        Values of further options by the names of the command line: the keys of `NAMES`, ``discretise``, ``missing``
-        and ``parameters``.
-    halving : bool
-        After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop
-        settings that can no longer have the highest accuracy. The paper compares all settings on all splits.
-    smallest_first : bool
-        Compare the settings with the fewest parents on all splits, then those with more. So if the time is over while
-        the tables of large parent sets are built, the others have been compared.
-    most_work : float
-        Settings with more candidate parent sets times training rows are left out, except those with the fewest.
-    average : int
-        Number of the best settings whose networks are averaged, the best one among them. Settings that differ in their
-        parameters only count once, and those that were tried on fewer splits than the best do not count.
-    """
-
+    #: Values of p; None for scores without gamma, or to keep the value of the score.
     p: Sequence[float] | None = P_GRID
     max_parents: Sequence[int] = MAX_PARENTS_GRID
+    #: Values of further options by the names of the command line: the keys of `NAMES`, ``discretise``, ``missing`` and
+    #: ``parameters``.
     others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     by: str = "accuracy"
+    #: After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop settings
+    #: that can no longer have the highest accuracy. The paper compares all settings on all splits.
     halving: bool = False
+    #: Compare the settings with the fewest parents on all splits, then those with more. So if the time is over while
+    #: the tables of large parent sets are built, the others have been compared.
     smallest_first: bool = False
+    #: Settings with more candidate parent sets times training rows are left out, except those with the fewest.
     most_work: float = math.inf
+    #: Number of the best settings whose networks are averaged, the best one among them. Settings that differ in their
+    #: parameters only count once, and those that were tried on fewer splits than the best do not count.
     average: int = 1
 
     def __post_init__(self) -> None:
@@ -142,13 +132,7 @@ class Grid:
             raise InputError(
                 "The grid is empty; name values, for example 'p=.6,.9 max-parents=1,2', or 'default'."
             )
-        return cls(
-            values.pop("p", None),
-            values.pop("max-parents", ()),
-            values,
-            by,
-            halving=True,
-        )
+        return cls(values.pop("p", None), values.pop("max-parents", ()), values, by, halving=True)
 
     def joined(self, other: Grid, given: Collection[str]) -> Grid:
         """Return this grid with the values of p and max_parents of another one, where this one names none.
@@ -165,9 +149,7 @@ class Grid:
                 f"{elsewhere[0]} is among the options to select, and is given as --{elsewhere[0]}; keep one of them."
             )
         return replace(
-            self,
-            p=other.p if self.p is None else self.p,
-            max_parents=self.max_parents or other.max_parents,
+            self, p=other.p if self.p is None else self.p, max_parents=self.max_parents or other.max_parents
         )
 
     def always_leaves_one_out(self, score: Score) -> bool:

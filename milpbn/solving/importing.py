@@ -165,10 +165,5 @@ def _exported_problem(sidecar: Sidecar, dataset: Dataset) -> Problem:
             raise InputError(f"The sidecar of {sidecar.model!r} names rows that the data do not have.")
         counted[rows] = list(sidecar.subset.values())
     return build_problem(
-        dataset,
-        sidecar.score,
-        sidecar.constraints,
-        merge=sidecar.merge,
-        for_milp=False,
-        subset=counted,
+        dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False, subset=counted
     )

@@ -109,13 +109,9 @@ def compare(
 ) -> list[str]:
     """Return what a result adds to the library, as lines of text.
 
-    Both structures are scored from the data. The result's bound is verified if there is a certificate.
-
-    Raises
-    ------
-    InputError
-        If the library has no network for the same problem, the result is of other data or has no structure, its score
-        or bound is wrong, or it contradicts the library.
+    Both structures are scored from the data. The result's bound is verified if there is a certificate. Raise InputError
+    if the library has no network for the same problem, the result is of other data or has no structure, its score or
+    bound is wrong, or it contradicts the library.
     """
     if result.data.sha256 != data.sha256:
         raise result.data.refusal(result.request)

@@ -28,24 +28,16 @@ SHARE, DOUBLINGS = 0.1, 0.3
 
 
 class Outlook(NamedTuple):
-    """A forecast of the time at which a search reaches a gap, in seconds from its beginning.
+    """A forecast of the time at which a search reaches a gap, in seconds from its beginning."""
 
-    Attributes
-    ----------
-    gap : float
-        The gap, relative to the bound.
-    seconds : float
-        The time, if the bound goes on to fall as it did on average.
-    least, most : float
-        A range, from the doublings in which it fell most and least, a little wider.
-    fall : float
-        How far the bound falls in a doubling of the time, in nats.
-    """
-
+    #: The gap, relative to the bound.
     gap: float
+    #: The time, if the bound goes on to fall as it did on average.
     seconds: float
+    #: A range, from the doublings in which it fell most and least, a little wider.
     least: float
     most: float
+    #: How far the bound falls in a doubling of the time, in nats.
     fall: float
 
     def describe(self, now: float, threads: int | None = None) -> str:
@@ -68,14 +60,8 @@ class Outlook(NamedTuple):
 def forecast(trace: Sequence[TracePoint], seconds: float, gap: float | None = None) -> Outlook | None:
     """Return when the gap will be reached; None if the bound falls too unevenly, or would take too long, to say so.
 
-    Parameters
-    ----------
-    trace : sequence of TracePoint
-        Seconds, incumbent and bound, as far as they are known.
-    seconds : float
-        The time of the search so far.
-    gap : float, optional
-        The gap, relative to the bound; by default the next smaller one of 10, 5, 2, 1, .5, ... %.
+    The trace is that of the search so far, which has taken so many `seconds`. The gap is relative to the bound; by
+    default it is the next smaller one of 10, 5, 2, 1, .5, ... %.
     """
     points = [(at, bound) for at, _, bound in trace if bound is not None]
     found = [objective for _, objective, _ in trace if objective is not None]

@@ -15,19 +15,13 @@ from milpbn.problem.subset import Subset
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked. It is made once; everything that searches for the answer takes it.
+    """What is asked. It is made once; everything that searches for the answer takes it."""
 
-    Attributes
-    ----------
-    data : Dataset, Table, or anything `read_table` reads
-        Training data; if a table has a split, its training rows are used.
-    scope : Subset, Screen or None
-        The part of the problem that is searched; None for the whole.
-    """
-
+    #: Training data: a dataset, a table, or anything `read_table` reads; of a table with a split its training rows.
     data: Any
     score: Score
     constraints: Constraints | None = None
+    #: The part of the problem that is searched; None for the whole.
     scope: Subset | Screen | None = None
 
     @classmethod

@@ -26,9 +26,8 @@ from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.preparation import prepare
-from milpbn.solving.products import OUT_OF_MEMORY
 from milpbn.solving.report import Report
-from milpbn.solving.state import Session
+from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
@@ -40,15 +39,9 @@ from milpbn.util.threads import library_threads, threads_used
 def run(job: Job) -> Result:
     """Search until proof, limit or interrupt, and return the result.
 
-    Raises
-    ------
-    FailedSearchError
-        If the solver failed after a structure was found; incumbent and bound are in its attribute ``result``, and in
-        the output file.
-    SolverError
-        If the solver failed before.
-    NotSavedError
-        If a file could not be written.
+    Raise FailedSearchError if the solver failed after a structure was found; incumbent and bound are in its attribute
+    ``result``, and in the output file. Raise SolverError if it failed before, and NotSavedError if a file could not be
+    written.
     """
     options, earlier = job.options, job.earlier
     session = Session(
@@ -190,9 +183,9 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
         record, classifier = give_up(ParameterMethod.parse(method).name, Limit.USER), result.classifier
         if monotone:
             classifier, record = made_monotone(classifier, monotone, record, objection_of_arcs)
-        return _recorded(replace(result, classifier=classifier), record, 0.0)
+        return replace(result, classifier=classifier, parameters=record)
 
-    begun = time.monotonic()
+    begun, seconds = time.monotonic(), result.seconds
     stages.enter("parameters of the classifier")
     left = None if job.budget.deadline is None else job.budget.left()
     with interrupts.deferred():
@@ -206,8 +199,9 @@ def _with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             report=stages.tell,
             monotone=monotone,
         )
-    result = replace(result, classifier=classifier)
-    return _recorded(result, record, time.monotonic() - begun)
+    took = time.monotonic() - begun
+    seconds = replace(seconds, total=seconds.total + took, parameters=seconds.parameters + took)
+    return replace(result, classifier=classifier, parameters=record, seconds=seconds)
 
 
 def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Structure], str | None]:
@@ -221,9 +215,3 @@ def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Struc
         return objection(structure, free, constraints, any_class_free=True)
 
     return forbidden
-
-
-def _recorded(result: Result, record: ParameterFit, seconds: float) -> Result:
-    s = result.seconds
-    total = replace(s, total=s.total + seconds, parameters=s.parameters + seconds)
-    return replace(result, parameters=record, seconds=total)

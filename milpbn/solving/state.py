@@ -6,20 +6,23 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from milpbn.certificate.format import Proof
+from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
 from milpbn.engine.pool import Pool
+from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
+from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.solving.products import OUT_OF_MEMORY, Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -32,6 +35,32 @@ CONTRADICTION = 1e-7
 MISMATCH = 1e-7
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
+#: The outcome of an engine for which the memory did not suffice.
+OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
+
+
+@dataclass(frozen=True)
+class Products:
+    """Problems, root, proof and outcome.
+
+    Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
+    parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
+    another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
+    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
+    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores.
+    """
+
+    problem: Problem
+    reduced: Problem
+    root: Root | None = None
+    proof: Proof | None = None
+    multiplier_proof: MultiplierProof | None = None
+    search: Callable[[], SavedState | None] | None = None
+    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
+    coefficient_seconds: float = 0.0
+    model_seconds: float = 0.0
+    shared: float = 0.0
+    span: float = 0.0
 
 
 class Session:
@@ -41,17 +70,10 @@ class Session:
     incumbent never falls and the bound never rises. Every structure is scored from the data before it becomes the
     incumbent. Any thread may call any method.
 
-    Parameters
-    ----------
-    earlier_seconds : float
-        Seconds of an earlier run from which this one goes on. They count in `elapsed`.
-    timed : bool
-        Whether stages before the engine end by the clock. If not, they end by themselves, and the run is deterministic.
-    target : Target
-        Stop at one of these gaps.
-    pool : Pool or None
-        Receives the best structures; None stands for one structure. With more than one, the gap is that of the last of
-        them.
+    `earlier_seconds` are those of a run from which this one goes on; they count in `elapsed`. `timed` says whether
+    stages before the engine end by the clock; if not, they end by themselves, and the run is deterministic. The run
+    stops at one of the gaps of the `target`. The `pool` receives the best structures; with more than one, the gap is
+    that of the last of them.
     """
 
     def __init__(

@@ -27,31 +27,21 @@ from milpbn.trials.judged import Judged
 
 @dataclass
 class Sums:
-    """Validation results of one kind of parameters, summed over the splits in which they were tried.
+    """Validation results of one kind of parameters, summed over the splits in which they were tried."""
 
-    Attributes
-    ----------
-    correct : float
-        Weight of the held-out rows that are classified correctly.
-    loss : float
-        Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
-    right : int
-        Number of the rows that are classified correctly.
-    cost : float or None
-        Sum of the weighted costs of the decisions; None without costs.
-    ranked : dict of str to list of float
-        ROC-AUC and average precision of each split that has them.
-    rows : list of float32 arrays
-        For each split, one number per held-out row: its log-loss, its classification error (0 or 1) or its cost,
-        whichever the settings are compared by; for a ranking, its `milpbn.network.discrimination.ClassRanking.errors`.
-    """
-
+    #: Weight of the held-out rows that are classified correctly.
     correct: float = 0.0
+    #: Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
     loss: float = 0.0
     splits: int = 0
+    #: Number of the rows that are classified correctly.
     right: int = 0
+    #: Sum of the weighted costs of the decisions; None without costs.
     cost: float | None = None
+    #: ROC-AUC and average precision of each split that has them.
     ranked: dict[str, list[float]] = field(default_factory=lambda: {key: [] for key in LEADING})
+    #: For each split, one number per held-out row: its log-loss, its classification error (0 or 1) or its cost,
+    #: whichever the settings are compared by; for a ranking, its `milpbn.network.discrimination.ClassRanking.errors`.
     rows: list[NDArray[np.float32]] = field(default_factory=list)
 
     def add(self, classifier: Classifier | None, held_out: Dataset, by: str = "accuracy") -> None:

@@ -138,14 +138,10 @@ class Trials:
             self._tiers = [[k for k in everyone if sizes[k] == size] for size in sorted(set(sizes))]
 
     def run(self) -> None:
-        """Run all trials.
+        """Run all trials; the tallies hold what was found when it raises.
 
-        Raises
-        ------
-        NoIncumbentError
-            If the time is over while a problem is built, or before workers have made all trials.
-        KeyboardInterrupt
-            If the user stopped it. The tallies hold what was found before either.
+        NoIncumbentError says that the time is over while a problem is built, or before workers have made all trials,
+        and KeyboardInterrupt that the user stopped it.
         """
         choosing, where = self._choosing, self._choosing.where
         if where.in_turn:

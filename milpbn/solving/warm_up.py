@@ -110,8 +110,7 @@ def warm_up(problem: Problem, *, bounds: bool) -> None:
 
 
 def compile_all(
-    told: Callable[[int, int], object] = lambda done, of: None,
-    stopping: Callable[[], bool] = lambda: False,
+    told: Callable[[int, int], object] = lambda done, of: None, stopping: Callable[[], bool] = lambda: False
 ) -> int:
     """Compile the kernels of all searches that are not on disk yet; return the number of all kernels.
 
@@ -153,10 +152,7 @@ SEARCH = [
     (information._add_information, "codes some some numbers numbers number 0 square"),
 ]
 #: Those of scores with a smooth minimum, and of the others.
-SMOOTH = [
-    (changes._to_odds, "square False"),
-    (changes._likelihoods, "tables near numbers some numbers"),
-]
+SMOOTH = [(changes._to_odds, "square False"), (changes._likelihoods, "tables near numbers some numbers")]
 HARD = [(changes._margins, "tables near number False some numbers")]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),

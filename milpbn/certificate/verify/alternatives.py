@@ -50,10 +50,8 @@ def key_of(choice: NDArray[np.integer]) -> bytes:
 def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
     """Check the listed structures and their scores, and return what is left for the tree; None without a list.
 
-    Raises
-    ------
-    InputError
-        If a listed structure is not allowed, is listed twice, or has another score or other equals than claimed.
+    Raise InputError if a listed structure is not allowed, is listed twice, or has another score or other equals than
+    claimed.
     """
     claim = result.alternatives
     if claim is None:

@@ -222,14 +222,7 @@ def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:
 
 
 class _Check:
-    """The bounds of a tree's leaves and reduced-cost fixings, computed in blocks.
-
-    Attributes
-    ----------
-    having, lacking : bool arrays, shape (V, V)
-        By parent and child: arcs that structures may have, and may lack, in the leaves whose bound reaches the
-        incumbent.
-    """
+    """The bounds of a tree's leaves and reduced-cost fixings, computed in blocks."""
 
     def __init__(
         self,
@@ -251,6 +244,7 @@ class _Check:
         #: Whether it matters which leaves' bounds reach the incumbent: for claims about optima and their arcs.
         self.exact = claim.optimal or self._arcs is not None or listed is not None
         V = candidates.n_variables
+        #: By parent and child: arcs that structures may have, and may lack, in leaves that reach the incumbent.
         self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
         self._left_by = lru_cache(maxsize=4096)(partial(left_by, tree.space))
 

@@ -78,17 +78,6 @@ class ClaimedDuals:
 
     Merged samples (`Dataset.merged`) make it faster. `sample_weights`, float64 array of shape (M,), replace the data's
     weights in the score; the parameters are still those of the data. Of the rules only arc weights are used.
-
-    Attributes
-    ----------
-    linear : float64 array, shape (P,)
-        Terms linear in eta.
-    errors : BoundErrors
-        How much rounding can lower a bound (`milpbn.problem.rounding`).
-    parent_sets : int64 array, shape (K,)
-        Indices of the parent sets with coefficients: those of the class, and those that contain it.
-    column : int64 array, shape (P,)
-        Position of each parent set in `parent_sets`; -1 without coefficients.
     """
 
     def __init__(
@@ -107,14 +96,18 @@ class ClaimedDuals:
         self.reach = REACH_LIKELY if self.smooth else REACH
         self.binary = score.name == "sbm"
         self.cap = 0.0 if score.gamma is None else score.gamma
+        #: The terms linear in eta, shape (P,).
         self.linear, self._linear_error = local_terms(data, candidates, score, rules)
+        #: How much rounding can lower a bound.
         self.errors = bound_errors(data, score.prior, len(rows), self._linear_error, candidates.offsets)
         self._data, self._prior, self._offsets = data, score.prior, candidates.offsets
         c = candidates.n_variables - 1
+        #: Indices of the parent sets with coefficients, shape (K,): those of the class, and those that contain it.
         self.parent_sets = np.array(
             [p for p, s in enumerate(candidates.flat) if candidates.variable[p] == c or c in s],
             dtype=np.int64,
         )
+        #: Position of each parent set among these, shape (P,); -1 without coefficients.
         self.column = np.full(candidates.n_sets, -1)
         self.column[self.parent_sets] = np.arange(len(self.parent_sets))
         columns, self._tables = margin_tables(data, candidates, self.parent_sets, score)

@@ -68,20 +68,12 @@ def _merge_cycles(group, source):  # type: ignore[no-untyped-def]
 def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]
     """Bound the arborescences rooted at node 0, which are compared by the sum of ranks and then by weight.
 
-    Parameters
-    ----------
-    weight, rank : float64 and int64 arrays, shape (n, n)
-        Weights and ranks of the arcs j -> i; column 0 and the diagonal are not read.
-    left, left_rank : float64 and int64 arrays, shape (n, n)
-        Output: every arc's reduced weight and rank, at most (0, 0). An arborescence that contains the arc has at most
-        the bound's rank and weight plus these.
+    `weight` and `rank`, float64 and int64 arrays of shape (n, n), are those of the arcs j -> i; column 0 and the
+    diagonal are not read. `left` and `left_rank`, of the same types and shape, receive every arc's reduced weight and
+    rank, at most (0, 0): an arborescence that contains the arc has at most the bound's rank and weight plus these.
 
-    Returns
-    -------
-    bound : float
-        Upper bound on the weight of arborescences of rank `total_rank`, rounded up.
-    total_rank : int
-        Upper bound on the rank of all arborescences.
+    Return an upper bound on the weight of arborescences of rank `total_rank`, rounded up, and `total_rank`, an upper
+    bound on the rank of all arborescences.
     """
     n = weight.shape[0]
     left[:] = weight

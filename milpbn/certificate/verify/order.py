@@ -11,15 +11,7 @@ from numpy.typing import NDArray
 
 
 class MemberSets:
-    """Parent sets, variable by variable.
-
-    Attributes
-    ----------
-    variable : int64 array, shape (K,)
-        The variable of each set, ascending.
-    is_parent : bool array, shape (K, V)
-        Members of the sets.
-    """
+    """Parent sets: the variable of each, ascending, shape (K,), and its members, shape (K, V)."""
 
     def __init__(self, variable: NDArray[np.int64], is_parent: NDArray[np.bool_]) -> None:
         self.variable, self.is_parent = variable, is_parent

@@ -102,10 +102,7 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
 
 
 def bound_of_only(
-    candidates: Candidates,
-    rules: Rules,
-    highest: Callable[[Structure], float],
-    mask: NDArray[np.bool_],
+    candidates: Candidates, rules: Rules, highest: Callable[[Structure], float], mask: NDArray[np.bool_]
 ) -> float:
     """Return a bound on the score of the only structure of a mask of parent sets, shape (P,).
 

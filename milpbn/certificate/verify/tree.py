@@ -64,16 +64,9 @@ class Rows:
 class ProofTree:
     """A certificate's arrays after checking: a binary tree, reduced-cost fixings at its nodes, and dual weights.
 
-    Raises InputError if the arrays do not describe a tree whose leaves together contain all structures.
-
-    Attributes
-    ----------
-    children : dict from node to (kind, a, b, inside, outside)
-        Decision and children of every branched node.
-    leaves : dict from node to int
-        Number of each leaf's dual weights.
-    fixings : dict from node to list of (number of the dual weights, parent sets)
-        Parent sets that are removed at the node, in the order in which they are.
+    Raises InputError if the arrays do not describe a tree whose leaves together contain all structures. By node:
+    `children` are the decision and the children (kind, a, b, inside, outside), `leaves` the number of the dual weights,
+    and `fixings` the numbers of dual weights with the parent sets that they remove, in their order.
     """
 
     def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space, rules: Rules) -> None:

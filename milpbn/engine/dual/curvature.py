@@ -23,14 +23,8 @@ def curvature(
 ) -> NDArray[np.float64]:
     """Return minus the Hessian of the softened score over some columns, float64 array, shape (n, n).
 
-    Parameters
-    ----------
-    duals : Duals
-        Dual weights of the softened score.
-    columns : int64 array, shape (n,)
-        Columns of the tables, -1 for a parent set whose coefficients are 0.
-    temperature : float
-        Temperature of the softening, in nats.
+    The score is softened at a temperature in nats, with the dual weights `duals`. Of the columns of the tables, shape
+    (n,), -1 is one of a parent set whose coefficients are 0.
     """
     groups, places = duals.size[0], duals.size[1]
     root = np.empty(places, dtype=np.float32)

@@ -20,16 +20,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.dual.newton import SMALLEST_SHARE, move_along_direction, newton_step
 from milpbn.engine.dual.pairs import add_products, weigh_pairs
-from milpbn.engine.dual.point import (
-    Model,
-    Point,
-    Subproblem,
-    combine,
-    copy,
-    copy_vertices,
-    refresh,
-    rounding,
-)
+from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy, copy_vertices, refresh, rounding
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import add_gradient, weigh
@@ -49,47 +40,25 @@ PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 
 
 class Goal(NamedTuple):
-    """When steps end, besides their number.
+    """When steps end, besides their number."""
 
-    Attributes
-    ----------
-    target : float
-        They end when the bound is at most this.
-    share : float
-        They end when bound and score at the point differ by at most this share of the bound's distance to the target.
-    before : float
-        The bound of the parent. They also end when bound and score at the point differ by at most the share
-        `StepTuning.left_to_branching` of the distance from `before` to the score at the point.
-    """
-
+    #: They end when the bound is at most this,
     target: float
+    #: when bound and score at the point differ by at most this share of the bound's distance to the target,
     share: float
+    #: or by at most the share `StepTuning.left_to_branching` of the distance from this, the parent's bound, to the
+    #: score at the point.
     before: float
 
 
 def take_steps(
-    model: Model,
-    node: Subproblem,
-    point: Point,
-    goal: Goal,
-    n_steps: int,
-    newton: bool,
-    parallel: bool,
+    model: Model, node: Subproblem, point: Point, goal: Goal, n_steps: int, newton: bool, parallel: bool
 ) -> int:
     """Move a point by steps until it reaches the goal or n_steps are taken, each a product with all coefficients.
 
-    Parameters
-    ----------
-    newton : bool
-        Take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones elsewhere.
-    parallel : bool
-        Use threads; the compiled steps ignore it.
-
-    Returns
-    -------
-    int
-        The reason for the end: `PAUSED` (n_steps taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the
-        node has no structure).
+    With `newton`, take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones
+    elsewhere. `parallel` uses threads; the compiled steps ignore it. Return the reason for the end: `PAUSED` (n_steps
+    taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the node has no structure).
     """
     state = point.state
     smooth = model.softening.smooth
@@ -200,12 +169,8 @@ take_compiled_steps = kernel(take_steps)
 def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-untyped-def]  # numba infers the types
     """Compare the weights of n vertices with that of the oracle's answer, `value`.
 
-    Returns
-    -------
-    worst, same : int
-        The vertex whose share should move to the answer, and the vertex that equals the answer, or -1.
-    worst_weight, mean : float
-        The weight of the worst vertex, and the mean weight of all vertices.
+    Return the vertex whose share should move to the answer, the one that equals the answer, or -1, the weight of the
+    first, and the mean weight of all vertices.
     """
     worst, same = 0, -1
     worst_weight, worst_merit = np.inf, np.inf

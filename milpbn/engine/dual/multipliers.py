@@ -31,21 +31,13 @@ ROUNDING = 1e-9
 
 
 class Multipliers(NamedTuple):
-    """Multipliers of inequalities, and the solution of the linear program that has them as dual values.
-
-    Attributes
-    ----------
-    rows : Inequalities
-        The R inequalities.
-    values : float64 array, shape (R,)
-        Their multipliers, at least 0.
-    vertices, shares : int64 and float64 arrays, shapes (k, V) and (k,)
-        The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if rounds
-        that stopped early left a variable without a parent set.
-    """
+    """Multipliers of inequalities, and the solution of the linear program that has them as dual values."""
 
     rows: Inequalities
+    #: Their multipliers, at least 0, shape (R,).
     values: NDArray[np.float64]
+    #: The solution as a convex combination of k choices of parent sets, which may have cycles; k = 0 if rounds that
+    #: stopped early left a variable without a parent set. Shapes (k, V) and (k,).
     vertices: NDArray[np.int64]
     shares: NDArray[np.float64]
 
@@ -59,20 +51,12 @@ def best_multipliers(
     incumbent: NDArray[np.int64],
     budget: Budget,
 ) -> Multipliers:
-    """Return the rows and multipliers that give the best bound for some weights.
+    """Return the rows and multipliers that give the best bound for some weights of the parent sets, shape (P,).
 
-    Parameters
-    ----------
-    rows : Inequalities
-        Rows to start with. Clusters are added if the oracle relaxes acyclicity.
-    weights : float64 array, shape (P,)
-        Weights of the parent sets, without terms of multipliers.
-    allowed : bool array, shape (P,)
-        Parent sets that may be chosen.
-    incumbent : int64 array, shape (V,)
-        The parent sets of a structure that obeys the rows. The rounds end when they cannot bring the bound below it.
-    budget : Budget
-        Asked between solutions of the linear program.
+    The weights lack the terms of multipliers. Clusters are added to the rows if the oracle relaxes acyclicity.
+    `allowed`, shape (P,), are the parent sets that may be chosen, and `incumbent`, shape (V,), those of a structure
+    that obeys the rows: the rounds end when they cannot bring the bound below it. The budget is asked between solutions
+    of the linear program.
     """
     found = np.zeros(len(rows.limit))
     listed = list_sets(candidates, np.where(allowed, weights, -np.inf))

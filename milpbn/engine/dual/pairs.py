@@ -30,23 +30,16 @@ LEAST_SOFT = 1e-6
 
 
 class Pairs(NamedTuple):
-    """Pairs of a sample and a competing class, and the log-margins that parent sets add to them.
+    """Pairs of a sample and a competing class, and the log-margins that parent sets add to them."""
 
-    Attributes
-    ----------
-    alpha : float32 array, shape (K, N)
-        What each of K parent sets adds to the log-margin of each of N pairs.
-    entries : int64 array, shape (K,)
-        The parent sets.
-    first : int64 array, shape (G + 1,)
-        The pairs of sample g are ``first[g] <= t < first[g + 1]``. If there are no samples, the steps use the tables.
-    weights : float64 array, shape (G,)
-        Weights of the samples.
-    """
-
+    #: What each of K parent sets adds to the log-margin of each of N pairs, shape (K, N).
     alpha: NDArray[np.float32]
+    #: The parent sets, shape (K,).
     entries: NDArray[np.int64]
+    #: The pairs of sample g are ``first[g] <= t < first[g + 1]``. If there are no samples, the steps use the tables.
+    #: Shape (G + 1,).
     first: NDArray[np.int64]
+    #: Weights of the samples, shape (G,).
     weights: NDArray[np.float64]
 
 
@@ -198,13 +191,10 @@ def _scale(pairs, value, places, factors, means):  # type: ignore[no-untyped-def
     the weight 1 - a. With a = sum lambda_c and s0 = sum lambda_c s_c, this is Z Z' for a Z with one column for each
     pair, sqrt(w lambda_c) (s_c - s0 / (1 + sqrt(1 - a))).
 
-    Returns
-    -------
-    n, several : int
-        Number of columns. Column j is of the pair ``places[j]``. Those before `several` are each the only one of a
-        sample, and the slope times ``factors[j]``. The others come sample by sample: ``factors[j]`` is
-        sqrt(w lambda_c), and ``abs(means[j])`` the factor of s_c in the sum s0 / (1 + sqrt(1 - a)). A negative
-        ``means[j]`` marks the last column of a sample.
+    Return the number of columns, and `several`. Column j is of the pair ``places[j]``. Those before `several` are each
+    the only one of a sample, and the slope times ``factors[j]``. The others come sample by sample: ``factors[j]`` is
+    sqrt(w lambda_c), and ``abs(means[j])`` the factor of s_c in the sum s0 / (1 + sqrt(1 - a)). A negative ``means[j]``
+    marks the last column of a sample.
     """
     n = 0
     for alone in (True, False):

@@ -27,130 +27,85 @@ MOST_VERTICES = TUNING.steps.most_vertices
 
 
 class Model(NamedTuple):
-    """The problem as the kernels take it.
-
-    Attributes
-    ----------
-    softening : Softening
-        Gamma, and whether the score is the conditional log-likelihood.
-    linear : float64 array, shape (P,)
-        Terms linear in eta.
-    errors : BoundErrors
-        Bounds on the rounding errors of dual bounds, the verifier's included.
-    score_error : float
-        Bound on the rounding error of a structure's score.
-    offset : float
-        The part of every score that samples left out of the tables add, gamma times their weight.
-    column : int64 array, shape (P,)
-        Column of the tables of each parent set, or row of the matrix of pairs; -1 for one whose coefficients are 0.
-    pairs : Pairs
-        What steps use in place of the tables, if it has samples. Logits are then the log-margins of the pairs, shape
-        (1, N).
-    """
+    """The problem as the kernels take it."""
 
     tables: Tables
+    #: Gamma, and whether the score is the conditional log-likelihood.
     softening: Softening
     oracle: Oracle
+    #: Terms linear in eta, shape (P,).
     linear: NDArray[np.float64]
+    #: Bounds on the rounding errors of dual bounds, the verifier's included.
     errors: BoundErrors
+    #: Bound on the rounding error of a structure's score.
     score_error: float
+    #: The part of every score that samples left out of the tables add, gamma times their weight.
     offset: float
+    #: Column of the tables of each parent set, or row of the matrix of pairs; -1 for one whose coefficients are 0.
+    #: Shape (P,).
     column: NDArray[np.int64]
+    #: What steps use in place of the tables, if it has samples; logits are then their log-margins, shape (1, N).
     pairs: Pairs
 
 
 class Subproblem(NamedTuple):
-    """A node as the kernels take it, with its multipliers (`inequalities.subproblem_of`).
+    """A node as the kernels take it, with its multipliers (`inequalities.subproblem_of`)."""
 
-    Attributes
-    ----------
-    allowed : bool array, shape (P,)
-        Parent sets that may be chosen.
-    forced : int64 array, shape (n, n)
-        Forced edges, by the nodes of a branching; symmetric (see `heaviest_structure`). Their number is `n_forced`.
-    linear : float64 array, shape (P,)
-        Terms linear in eta: those of the score and of the multipliers.
-    constant : float
-        The constant terms of the multipliers, and a bound on the rounding errors of all their terms.
-    """
-
+    #: Parent sets that may be chosen, shape (P,).
     allowed: NDArray[np.bool_]
+    #: Forced edges, by the nodes of a branching; symmetric (see `heaviest_structure`). Their number is `n_forced`.
+    #: Shape (n, n).
     forced: NDArray[np.int64]
     n_forced: int
+    #: Terms linear in eta: those of the score and of the multipliers, shape (P,).
     linear: NDArray[np.float64]
+    #: The constant terms of the multipliers, and a bound on the rounding errors of all their terms.
     constant: float
 
 
 class State(Record):
-    """The state of the steps at a point.
+    """The state of the steps at a point."""
 
-    Attributes
-    ----------
-    temperature : float
-        Temperature of the next step, in nats.
-    bound : float
-        The best bound.
-    constant : float
-        The part of the best bound that does not depend on the structure.
-    relaxed : float
-        The best score at a point so far, which may be between structures.
-    best_temperature : float
-        The temperature of the dual weights that gave the best bound.
-    linear : float
-        The linear part of the score at the point.
-    moved : float
-        Length of the last Newton step, in shares of the way to the model's maximum; 0 after a pairwise step.
-    child_temperature : float
-        The children of a node start at this temperature or at the last one, whichever is higher; 0 until it is set.
-    vertices, best_vertices : int
-        Numbers of vertices of the point, and of the point that gave the best bound.
-    steps : int
-        Number of steps so far.
-    found : bool
-        Whether the oracle has answered with a structure.
-    """
-
+    #: Temperature of the next step, in nats.
     temperature: float
     bound: float
+    #: The part of the best bound that does not depend on the structure.
     constant: float
+    #: The best score at a point so far, which may be between structures.
     relaxed: float
+    #: The temperature of the dual weights that gave the best bound.
     best_temperature: float
+    #: The linear part of the score at the point.
     linear: float
+    #: Length of the last Newton step, in shares of the way to the model's maximum; 0 after a pairwise step.
     moved: float
+    #: The children of a node start at this temperature or at the last one, whichever is higher; 0 until it is set.
     child_temperature: float
+    #: Numbers of vertices of the point, and of the point that gave the best bound.
     vertices: int
     best_vertices: int
     steps: int
+    #: Whether the oracle has answered with a structure.
     found: bool
 
 
 class Point(NamedTuple):
-    """A convex combination of structures, and the best bound found by the steps to it.
+    """A convex combination of structures, and the best bound found by the steps to it."""
 
-    Attributes
-    ----------
-    vertices, shares : arrays, shapes (room, V) and (room,)
-        The index of one parent set per variable, and the vertex's share of the point.
-    logits : float64 array, shape (M, Q)
-        Joint log-probabilities at the point.
-    gradient : float64 array, shape (P,)
-        Gradient of the best bound, which is ``state.constant + max gradient @ eta``.
-    best_vertices, best_shares : arrays
-        The point whose dual weights, at ``state.best_temperature``, gave the best bound.
-    found : int64 array, shape (V,)
-        The oracle's last answer that is a structure; ``state.found`` says whether there is one.
-    direction : float64 array, shape (M, Q)
-        Working memory: the change of the logits per unit step.
-    """
-
+    #: The index of one parent set per variable, and the vertex's share of the point, shapes (room, V) and (room,).
     vertices: NDArray[np.int64]
     shares: NDArray[np.float64]
+    #: Joint log-probabilities at the point, shape (M, Q).
     logits: NDArray[np.float64]
     state: State
+    #: Gradient of the best bound, which is ``state.constant + max gradient @ eta``, shape (P,).
     gradient: NDArray[np.float64]
+    #: The point whose dual weights, at ``state.best_temperature``, gave the best bound.
     best_vertices: NDArray[np.int64]
     best_shares: NDArray[np.float64]
+    #: The oracle's last answer that is a structure; ``state.found`` says whether there is one. Shape (V,).
     found: NDArray[np.int64]
+    #: Working memory: the change of the logits per unit step, shape (M, Q).
     direction: NDArray[np.float64]
     duals: Duals
 
@@ -334,18 +289,10 @@ def on_pairs(
 ) -> tuple[Model, NDArray[np.float64]]:
     """Return the model restricted to some pairs of a sample and a class and to some parent sets, and its logits.
 
-    Dual weights of these pairs alone are dual weights of the model, so every bound is one of the model over these
-    parent sets. If there are no pairs, or their matrix does not fit into `room`, the steps use the tables, and all
-    classes.
-
-    Parameters
-    ----------
-    inside : bool array, shape (M, Q)
-        The pairs.
-    chosen : bool array, shape (P,)
-        The parent sets.
-    logits : float64 array, shape (M, Q)
-        Logits of the point in the whole model.
+    The pairs are `inside`, bool of shape (M, Q), and the parent sets are `chosen`, bool of shape (P,); `logits`, shape
+    (M, Q), are those of the point in the whole model. Dual weights of these pairs alone are dual weights of the model,
+    so every bound is one of the model over these parent sets. If there are no pairs, or their matrix does not fit into
+    `room`, the steps use the tables, and all classes.
     """
     samples = np.asarray(inside.any(axis=1))
     few = on_samples(model, samples)

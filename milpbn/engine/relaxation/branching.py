@@ -16,24 +16,16 @@ NONE, UNKNOWN = -1, -2
 
 
 class Arcs(NamedTuple):
-    """Arcs of a graph with n nodes, ordered by head. Parallel arcs are allowed.
+    """Arcs of a graph with n nodes, ordered by head. Parallel arcs are allowed."""
 
-    Attributes
-    ----------
-    first : int64 array, shape (n + 1,)
-        The arcs into node i are ``first[i] <= a < first[i + 1]``; none go into node 0, the root.
-    tail : int64 array, shape (A,)
-        Tail of each arc.
-    weights : float64 array, shape (A,)
-        Weight of each arc.
-    ranks : int64 array, shape (A,)
-        1 for an arc of a forced edge, 0 otherwise. Ranks are compared before weights. A large constant added to the
-        weights would have the same effect, but cost digits.
-    """
-
+    #: The arcs into node i are ``first[i] <= a < first[i + 1]``; none go into node 0, the root. Shape (n + 1,).
     first: NDArray[np.int64]
+    #: Tail of each arc, shape (A,).
     tail: NDArray[np.int64]
+    #: Weight of each arc, shape (A,).
     weights: NDArray[np.float64]
+    #: 1 for an arc of a forced edge, 0 otherwise. Ranks are compared before weights. A large constant added to the
+    #: weights would have the same effect, but cost digits. Shape (A,).
     ranks: NDArray[np.int64]
 
 

@@ -23,38 +23,27 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Oracle(NamedTuple):
-    """Candidate sets as the kernels take them.
+    """Candidate sets as the kernels take them."""
 
-    Attributes
-    ----------
-    kind : int
-        `BRANCHINGS`, `ORDERS` or `RELAXED`.
-    n : int
-        Nodes of a branching: node 0 is the root, node i + 1 the feature i.
-    head, tail : int64 arrays, shape (parent sets of the features,)
-        Arc tail -> head of each parent set in a branching; tail 0 for a set without features.
-    needs_class : bool array, shape (parent sets of the features,)
-        Whether the set contains the class.
-    offsets, variable : int64 arrays, shapes (V + 1,) and (P,)
-        Start of each variable's block in eta, and the variable of each parent set.
-    first, members : int64 arrays
-        The members of parent set p are ``members[first[p] : first[p + 1]]``.
-    masks : int64 array, shape (P,)
-        The members of each parent set as bits, for `ORDERS`.
-    safe : bool
-        Every branching, with any parent set of the class that fits it, is acyclic.
-    """
-
+    #: `BRANCHINGS`, `ORDERS` or `RELAXED`.
     kind: int
+    #: Nodes of a branching: node 0 is the root, node i + 1 the feature i.
     n: int
+    #: Arc tail -> head of each parent set in a branching; tail 0 for a set without features. Shape (parent sets of the
+    #: features,).
     head: NDArray[np.int64]
     tail: NDArray[np.int64]
+    #: Whether the set contains the class, shape (parent sets of the features,).
     needs_class: NDArray[np.bool_]
+    #: Start of each variable's block in eta, and the variable of each parent set, shapes (V + 1,) and (P,).
     offsets: NDArray[np.int64]
     variable: NDArray[np.int64]
+    #: The members of parent set p are ``members[first[p] : first[p + 1]]``.
     first: NDArray[np.int64]
     members: NDArray[np.int64]
+    #: The members of each parent set as bits, for `ORDERS`, shape (P,).
     masks: NDArray[np.int64]
+    #: Every branching, with any parent set of the class that fits it, is acyclic.
     safe: bool
 
 
@@ -163,14 +152,10 @@ def class_bounds(oracle, weights, allowed, reduced, free, bounds):  # type: igno
     A structure weighs less than the best branching by at least the sum of the reduced costs of its arcs. The parents of
     the class must have arcs without the class, which may have positive reduced costs.
 
-    Parameters
-    ----------
-    reduced : float64 array, shape (parent sets of the features,) or (0,)
-        Result of `heaviest_branching` without blocked features. If empty, reduced costs count as 0.
-    free : float
-        Bound on all branchings, without blocked features.
-    bounds : float64 array, shape (parent sets of the class,)
-        Receives the bounds; -inf for a set that is not allowed or leaves no structure.
+    `reduced`, one number for each parent set of the features, is the result of `heaviest_branching` without blocked
+    features; if it is empty, reduced costs count as 0. `free` bounds all branchings, without blocked features.
+    `bounds`, one for each parent set of the class, receives the bounds; -inf for a set that is not allowed or leaves no
+    structure.
     """
     n = oracle.n
     loss = np.zeros(n)

@@ -92,14 +92,8 @@ def _read_off(offsets, weights, allowed, n, entry, total, last, choice):  # type
 def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-untyped-def]
     """Write the parent sets of a heaviest structure to `choice`, shape (V,); return its weight, -inf if there is none.
 
-    Parameters
-    ----------
-    offsets : int64 array, shape (V + 1,)
-        Start of each variable's block in eta.
-    masks : int64 array, shape (P,)
-        Parent sets as bits.
-    weights, allowed : float64 and bool arrays, shape (P,)
-        Weights of the parent sets, and which of them may be chosen.
+    `offsets`, shape (V + 1,), are the starts of the variables' blocks in eta, `masks`, shape (P,), the parent sets as
+    bits, `weights` and `allowed`, shape (P,), their weights, and which of them may be chosen.
     """
     n = _ordered(offsets, masks)
     weight = np.empty((n, 1 << n))

@@ -35,19 +35,10 @@ def bound_parent_sets(
     n_forced: int,
     threshold: float,
 ) -> NDArray[np.float64]:
-    """Bound the weight of the structures with each parent set; the bounds are cheap, but not the smallest possible.
+    """Bound the weight of the structures with each parent set, shape (P,); the bounds are cheap, but not the smallest.
 
-    Parameters
-    ----------
-    oracle, weights, allowed, forced, n_forced
-        As for `heaviest_structure`.
-    threshold : float
-        Structures of a smaller weight are ignored.
-
-    Returns
-    -------
-    float64 array, shape (P,)
-        A structure of at least the weight `threshold` weighs at most the bound of each of its parent sets.
+    A structure of at least the weight `threshold` weighs at most the bound of each of its parent sets. The other
+    arguments are as for `heaviest_structure`.
     """
     V = len(oracle.offsets) - 1
     largest = largest_of(weights, allowed)

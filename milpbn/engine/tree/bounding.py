@@ -12,14 +12,7 @@ from milpbn.certificate.records import Inequalities
 from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
 from milpbn.engine.dual.pairs import mark_near
-from milpbn.engine.dual.point import (
-    Model,
-    Point,
-    Subproblem,
-    empty_point,
-    evaluate_compiled,
-    on_pairs,
-)
+from milpbn.engine.dual.point import Model, Point, Subproblem, empty_point, evaluate_compiled, on_pairs
 from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.relaxation.reduced_costs import bound_parent_sets
@@ -53,28 +46,19 @@ class Incumbents(Protocol):
 
 @dataclass(frozen=True)
 class Context:
-    """The data and options that all expansions of a search share.
+    """The data and options that all expansions of a search share."""
 
-    Attributes
-    ----------
-    problem, model
-        The whole problem, and the same as the kernels take it.
-    rows : Inequalities
-        Inequalities that every structure satisfies.
-    active : int64 array, shape (k,)
-        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
-        the others changed as well were worse.
-    reduce : bool
-        Fix parent sets by their reduced costs.
-    certify : bool
-        Keep the dual weights of every bound.
-    """
-
+    #: The whole problem, and the same as the kernels take it.
     problem: Problem
     model: Model
+    #: Inequalities that every structure satisfies.
     rows: Inequalities
+    #: The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which the
+    #: others changed as well were worse. Shape (k,).
     active: NDArray[np.int64]
+    #: Fix parent sets by their reduced costs.
     reduce: bool
+    #: Keep the dual weights of every bound.
     certify: bool
 
     @property
@@ -117,20 +101,12 @@ class Worker:
 
 
 def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
-    """Take steps until they lower the bound only little; return False if told to stop.
+    """Take steps until they lower the bound of a node only little; return False if told to stop.
 
-    The steps use few samples and few parent sets: most samples have margins far above gamma and keep them, and most
-    parent sets are in no structure near the heaviest one. The first selection follows the parent's dual weights, so it
-    is reviewed after a few steps. Whenever the steps end, the bound is computed anew from the whole node.
-
-    Parameters
-    ----------
-    worker : Worker
-        The steps start at its point, whose gradient is the parent's, and end there.
-    node : Subproblem
-        The node.
-    before : float
-        The parent's bound.
+    The steps start at the worker's point, whose gradient is that of the parent with the bound `before`, and end there.
+    They use few samples and few parent sets: most samples have margins far above gamma and keep them, and most parent
+    sets are in no structure near the heaviest one. The first selection follows the parent's dual weights, so it is
+    reviewed after a few steps. Whenever the steps end, the bound is computed anew from the whole node.
     """
     model, point = worker.context.model, worker.point
     width = max(_STEPS.width * model.softening.cap, _STEPS.least_width)
@@ -247,21 +223,11 @@ def lower_multipliers(
     multipliers: NDArray[np.float64],
     bound: float,
 ) -> tuple[Subproblem, NDArray[np.float64]]:
-    """Change the multipliers of a node one at a time, each to the value that minimises the bound.
+    """Change the multipliers of a node one at a time, each to the value that minimises the bound; return both.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (P,)
-        A gradient that includes the terms of the multipliers; updated with them.
-    multipliers : float64 array, shape (R,)
-        The multipliers at the start.
-    bound : float
-        The bound at the gradient, or a larger number.
-
-    Returns
-    -------
-    node, multipliers
-        The arguments themselves if no multiplier changed.
+    The gradient `weights`, shape (P,), includes the terms of the multipliers, shape (R,), and is updated with them.
+    `bound` is the bound there, or a larger number. Node and multipliers are the arguments themselves if nothing
+    changed.
     """
     context = worker.context
     model, rows, active = context.model, context.rows, context.active

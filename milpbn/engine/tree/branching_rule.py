@@ -36,40 +36,26 @@ def _shares(oracle, vertices, shares, arcs, entries):  # type: ignore[no-untyped
 
 
 class Gain(NamedTuple):
-    """What a branching decision gains in one child, from the node's bound to the child's: an observation.
-
-    Attributes
-    ----------
-    holds : bool
-        Whether the decision holds in the child.
-    share : float
-        The share of the parent's point for which the decision holds.
-    nats : float
-        The node's bound minus the child's; infinite if the child has no structure.
-    """
+    """What a branching decision gains in one child, from the node's bound to the child's: an observation."""
 
     decision: Decision
+    #: Whether the decision holds in the child.
     holds: bool
+    #: The share of the parent's point for which the decision holds.
     share: float
+    #: The node's bound minus the child's; infinite if the child has no structure.
     nats: float
 
 
 class Candidate(NamedTuple):
-    """A decision on which a node may be branched.
-
-    Attributes
-    ----------
-    share : float
-        The share of the point for which the decision holds.
-    score : float
-        The product of the expected gains in both children, in square nats.
-    reliable : bool
-        Whether both gains were observed often enough (`TreeTuning.observations`), or the decision has no pseudo-costs.
-    """
+    """A decision on which a node may be branched."""
 
     decision: Decision
+    #: The share of the point for which the decision holds.
     share: float
+    #: The product of the expected gains in both children, in square nats.
     score: float
+    #: Whether both gains were observed often enough (`TreeTuning.observations`), or the decision has no pseudo-costs.
     reliable: bool
 
 
@@ -82,33 +68,21 @@ def product_of_gains(gains: Iterable[Gain], most: float) -> float:
 
 
 class Observations(NamedTuple):
-    """Observations that were made since some moment, in few arrays of equal length.
+    """Observations that were made since some moment, in few arrays of equal length."""
 
-    Attributes
-    ----------
-    places : int64 array
-        Places in the flattened arrays of `PseudoCosts`.
-    sums, counts : float64 arrays
-        What to add there.
-    """
-
+    #: Places in the flattened arrays of `PseudoCosts`.
     places: NDArray[np.int64]
+    #: What to add there.
     sums: NDArray[np.float64]
     counts: NDArray[np.float64]
 
 
 class PseudoCosts(NamedTuple):
-    """The observations of a branching rule, [0] where decisions do not hold and [1] where they do.
+    """The observations of a branching rule, [0] where decisions do not hold and [1] where they do."""
 
-    Attributes
-    ----------
-    sums : float64 array, shape (2, V, V)
-        Sums of the gains per unit of fractionality, in nats.
-    counts : float64 array, shape (2, V, V)
-        Numbers of observations.
-    """
-
+    #: Sums of the gains per unit of fractionality, in nats, shape (2, V, V).
     sums: NDArray[np.float64]
+    #: Numbers of observations, shape (2, V, V).
     counts: NDArray[np.float64]
 
     def copy(self) -> PseudoCosts:

@@ -13,13 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.records import Decision, DualWeights
 from milpbn.engine.dual.inequalities import subproblem_of
-from milpbn.engine.dual.point import (
-    Point,
-    Subproblem,
-    evaluate_compiled,
-    place,
-    score_of,
-)
+from milpbn.engine.dual.point import Point, Subproblem, evaluate_compiled, place, score_of
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tree.bounding import Context, Incumbents, Worker, fixable, lower_multipliers, tighten
 from milpbn.engine.tree.branching_rule import Gain
@@ -30,33 +24,22 @@ from milpbn.problem.duals import HARD
 
 @dataclass
 class BoundedNodes:
-    """Nodes after their steps, open or pruned, and what proves their bounds: the two children of a node, or one node.
+    """Nodes after their steps, open or pruned, with the proof of their bounds: both children of a node, or one node."""
 
-    Attributes
-    ----------
-    decision : Decision or None
-        The branching decision; None for the root itself, and for a node that a better incumbent prunes.
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
-    pruned : list of (bool array of shape (P,), float)
-        Allowed parent sets and bound of each pruned node.
-    gains : list of Gain
-        The gains in the children; infinite where a child has no structure.
-    fixings : list of (int, DualWeights, int64 array)
-        For the proof: node, dual weights, and the parent sets that they fix to 0.
-    leaves : list of (int, DualWeights)
-        For the proof: node, and the dual weights that bound it.
-    steps : int
-        Steps taken to bound the children.
-    """
-
+    #: The branching decision; None for the root itself, and for a node that a better incumbent prunes.
     decision: Decision | None = None
+    #: Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
     numbers: tuple[int, int] = (0, 0)
     open: list[Node] = field(default_factory=list)
+    #: Allowed parent sets, shape (P,), and bound of each pruned node.
     pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
+    #: The gains in the children; infinite where a child has no structure.
     gains: list[Gain] = field(default_factory=list)
+    #: For the proof: node, dual weights, and the parent sets that they fix to 0.
     fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
+    #: For the proof: node, and the dual weights that bound it.
     leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
+    #: Steps taken to bound the children.
     steps: int = 0
 
     def prune(self, number: int, restriction: Restriction, bound: float, weights: DualWeights | None) -> None:
@@ -75,12 +58,8 @@ def bound_children(
 ) -> BoundedNodes | None:
     """Branch a node, which is not changed, on a decision, and bound both children; return None if told to stop.
 
-    Parameters
-    ----------
-    share : float
-        The share of the node's point for which the decision holds.
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child.
+    The decision holds for a `share` of the node's point. The `numbers` are those of the child in which it holds, and of
+    the other.
     """
     out = BoundedNodes(decision, numbers)
     parent = node.restriction()

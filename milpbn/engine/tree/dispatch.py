@@ -31,15 +31,8 @@ class TreeSearch(Protocol):
     def hand_out(self, *, wait: bool) -> NodeTask | None:
         """Return the node to expand next, which stays open until its expansion is taken back.
 
-        Parameters
-        ----------
-        wait : bool
-            If no node is open now, wait for the expansions of the others.
-
-        Returns
-        -------
-        NodeTask or None
-            None if the search has ended or has to stop; without `wait`, also if no node is open now.
+        None if the search has ended or has to stop. If no node is open now, `wait` for the expansions of the others;
+        without it, that is None, too.
         """
 
     def take_back(self, task: NodeTask, expansion: Expansion | None) -> None:

@@ -20,61 +20,39 @@ _TREE = TUNING.tree
 
 
 class NodeTask(NamedTuple):
-    """A node to expand, and all that its expansion depends on besides `Context` and the incumbent.
-
-    Attributes
-    ----------
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child.
-    costs : PseudoCosts
-        The pseudo-costs that rank the decisions.
-    probe_budget : float
-        A probe begins only if the probes that will be discarded have taken fewer steps than this so far.
-    steps : int
-        Steps in the tree when the node was handed out.
-    """
+    """A node to expand, and all that its expansion depends on besides `Context` and the incumbent."""
 
     node: Node
+    #: Numbers of the child in which the decision holds, and of the other child.
     numbers: tuple[int, int]
+    #: The pseudo-costs that rank the decisions.
     costs: PseudoCosts
+    #: A probe begins only if the probes that will be discarded have taken fewer steps than this so far.
     probe_budget: float
+    #: Steps in the tree when the node was handed out.
     steps: int
 
 
 class Expansion(NamedTuple):
-    """The results of an expansion.
+    """The results of an expansion."""
 
-    Attributes
-    ----------
-    nodes : BoundedNodes
-        The children, and what proves their bounds.
-    gains : list of Gain
-        Observations for the branching rule: those of the children, and those of the probes that were discarded.
-    steps : int
-        Steps for the children and for all probes.
-    discarded : int
-        Steps of the probes whose children were discarded.
-    """
-
+    #: The children, and what proves their bounds.
     nodes: BoundedNodes
+    #: Observations for the branching rule: those of the children, and those of the probes that were discarded.
     gains: list[Gain]
+    #: Steps for the children and for all probes.
     steps: int
+    #: Steps of the probes whose children were discarded.
     discarded: int
 
 
 @dataclass
 class Effort:
-    """Steps in the tree so far. Work is counted, not timed, so that a search on one thread can be repeated.
+    """Steps in the tree so far. Work is counted, not timed, so that a search on one thread can be repeated."""
 
-    Attributes
-    ----------
-    probes : bool
-        Whether the data are so small that decisions are probed.
-    steps, discarded : int
-        All steps, and those of the probes whose children were discarded.
-    """
-
+    #: Whether the data are so small that decisions are probed.
     probes: bool
+    #: All steps, and those of the probes whose children were discarded.
     steps: int = 0
     discarded: int = 0
 

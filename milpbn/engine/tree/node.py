@@ -20,17 +20,11 @@ _HEAD = struct.Struct("=5i4xd")
 
 
 class Restriction(NamedTuple):
-    """The structures that have only allowed parent sets, and all forced edges.
+    """The structures that have only allowed parent sets, and all forced edges."""
 
-    Attributes
-    ----------
-    allowed : bool array, shape (P,)
-        Parent sets that may be chosen.
-    edges : tuple of pairs of int
-        Forced edges: pairs of features, one of which must be a parent of the other.
-    """
-
+    #: Parent sets that may be chosen, shape (P,).
     allowed: NDArray[np.bool_]
+    #: Forced edges: pairs of features, one of which must be a parent of the other.
     edges: tuple[tuple[int, int], ...]
 
     def forced(self, n: int) -> NDArray[np.int64]:
@@ -79,25 +73,17 @@ class DualPoint(NamedTuple):
     """The point at which the steps of a node ended and those of its children start.
 
     Vertices and gradient take half the bytes per number that the steps use.
-
-    Attributes
-    ----------
-    vertices : int32 array, shape (k, V)
-        Structures, as the indices of their parent sets.
-    shares : float64 array, shape (k,)
-        Their shares of the point, which is a convex combination of them.
-    gradient : float32 array, shape (P,)
-        The gradient by the dual weights, from which the first selection of parent sets follows.
-    temperature : float
-        The temperature at which the children start, in nats.
-    multipliers : float64 array, shape (R,)
-        Multipliers of the inequalities.
     """
 
+    #: Structures, as the indices of their parent sets, shape (k, V).
     vertices: NDArray[np.int32]
+    #: Their shares of the point, which is a convex combination of them, shape (k,).
     shares: NDArray[np.float64]
+    #: The gradient by the dual weights, from which the first selection of parent sets follows, shape (P,).
     gradient: NDArray[np.float32]
+    #: The temperature at which the children start, in nats.
     temperature: float
+    #: Multipliers of the inequalities, shape (R,).
     multipliers: NDArray[np.float64]
 
 
@@ -106,23 +92,16 @@ class Node:
     """An open node: a restricted subproblem that has a bound, and is neither pruned nor branched on yet.
 
     A search has very many of them, and workers send them to each other, so that all but these attributes is packed.
-
-    Attributes
-    ----------
-    number : int
-        0 for the root. The k-th branching makes the children 2 k - 1, in which the decision holds, and 2 k.
-    bound : float
-        Upper bound on the score of the node's structures.
-    data : bytes
-        The packed restriction and start. Of the vertices' parent sets the smallest of each variable and the distances
-        from it are kept, which take one byte each as long as they are below 256.
-    weights : DualWeights or None
-        The dual weights that prove the bound; None if no proof is wanted.
     """
 
+    #: 0 for the root. The k-th branching makes the children 2 k - 1, in which the decision holds, and 2 k.
     number: int
+    #: Upper bound on the score of the node's structures.
     bound: float
+    #: The packed restriction and start. Of the vertices' parent sets the smallest of each variable and the distances
+    #: from it are kept, which take one byte each as long as they are below 256.
     data: bytes
+    #: The dual weights that prove the bound; None if no proof is wanted.
     weights: DualWeights | None
 
     @classmethod

@@ -21,53 +21,32 @@ from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 class PrimalState(NamedTuple):
-    """The incumbent, and what decides about the next climbs.
+    """The incumbent, and what decides about the next climbs."""
 
-    Attributes
-    ----------
-    structure, value
-        The incumbent and its score.
-    base, base_value
-        The structure that the next climb near the incumbent perturbs, and its score.
-    climbs : int
-        Number of climbs near the incumbent.
-    next_climb, pause : float
-        The branching at which the next of them may come, and the pause after it, in branchings.
-    passes : int
-        Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
-    answers : int
-        Number of the oracle's answers from which a climb had begun.
-    """
-
+    #: The incumbent and its score.
     structure: Structure
     value: float
+    #: The structure that the next climb near the incumbent perturbs, and its score.
     base: Structure
     base_value: float
+    #: Number of climbs near the incumbent.
     climbs: int = 0
+    #: The branching at which the next of them may come, and the pause after it, in branchings.
     next_climb: float = 0.0
     pause: float = 1.0
+    #: Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
     passes: int = 0
+    #: Number of the oracle's answers from which a climb had begun.
     answers: int = 0
 
 
 class PrimalHeuristic:
     """The incumbent, and local searches for better structures. Any thread may call its methods.
 
-    Parameters
-    ----------
-    root : Root
-        The whole problem, bounded. Its pool has the K best structures; with K = 1 the incumbent.
-    best : Structure
-        The first incumbent.
-    events : Events
-        Receives better structures; its budget may stop climbs.
-    lock : context manager
-        A reentrant lock, held while attributes change.
-    random_state : int
-        Seed of the climbs.
-    saved : SavedArrays, optional
-        What `state` returned in an earlier search, from which this one goes on. `best` is then not used. Raises
-        UnfitError if it is not the state of a search on this problem.
+    The `root` is the whole problem, bounded; its pool has the K best structures, with K = 1 the incumbent, at first
+    `best`. The `events` receive better structures; their budget may stop climbs. The reentrant `lock` is held while
+    attributes change. `random_state` is the seed of the climbs. From `saved`, what `state` returned in an earlier
+    search, this one goes on, and `best` is not used; UnfitError if it is not the state of a search on this problem.
     """
 
     def __init__(
@@ -90,7 +69,7 @@ class PrimalHeuristic:
         value = root.value(best)
         self._state = PrimalState(best, value, best, value)
         if saved is None:
-            self._list(best, value)
+            root.list_structure(best, value)
         else:
             self._restore(saved)
 
@@ -117,7 +96,7 @@ class PrimalHeuristic:
         """Make a structure the incumbent if its score is better, and list it if it is among the K best."""
         self._keep(structure, value)
         if value > self.cutoff:
-            self._list(structure, value)
+            self.root.list_structure(structure, value)
 
     def _keep(self, structure: Structure, value: float) -> None:
         """Make a structure the incumbent if its score is better."""
@@ -128,28 +107,14 @@ class PrimalHeuristic:
                 kept = best if self.pool.size == 1 else structure
                 self._set(structure=kept, value=value, base=kept, base_value=value)
 
-    def _list(self, structure: Structure, value: float) -> None:
-        """List a structure."""
-        choice = self.problem.choice(structure)
-        assert choice is not None
-        self.pool.offer(choice, value)
-
     def explore_list(self) -> None:
         """With K > 1, list the best neighbours of some listed structures; one of these may be the new incumbent.
 
         Every expansion of a node calls this, so that neither the list nor the bound waits for the other.
         """
-        if self.pool.size == 1:
-            return
-        logits = np.empty(self.root.point.logits.shape)
-        explored = self.pool.explore(
-            self.problem,
-            lambda found: score_of(self.root.model, found, logits, False),
-            TUNING.primal.explored,
-            self._events.budget,
-            parallel=False,
-        )
-        if explored:
+        if self.pool.size > 1 and self.root.list_neighbours(
+            TUNING.primal.explored, self._events.budget, parallel=False
+        ):
             best, value = self.pool.best()[0]
             self._keep(self.problem.candidates.structure(best), value)
 

@@ -44,7 +44,7 @@ class ProofBook:
         """
         proof = self._root.proof
         if proof is not None and nodes.decision is not None:
-            proof.branch(number, nodes.decision, nodes.numbers, nodes.fixings, nodes.leaves)
+            proof.extend([(number, *nodes.decision, *nodes.numbers)], nodes.fixings, nodes.leaves)
         elif proof is not None:
             for leaf in nodes.leaves:
                 proof.leaf(*leaf)

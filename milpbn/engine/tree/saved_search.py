@@ -27,23 +27,15 @@ NUMBERS = 80
 
 @dataclass(frozen=True)
 class SearchState:
-    """The state of a search at one moment. Nothing in it changes any more.
+    """The state of a search at one moment. Nothing in it changes any more."""
 
-    Attributes
-    ----------
-    parts : mapping from str to array
-        Root, pool, frontier, branching rule, optima, primal heuristic, and the search's own numbers.
-    nodes : sequence of Node
-        The open nodes. A node that was being expanded is one of them.
-    proof : Proof or None
-        The proof, if a certificate is wanted.
-    bound, count
-        Upper bound on the score of every structure, and number of nodes so far.
-    """
-
+    #: Root, pool, frontier, branching rule, optima, primal heuristic, and the search's own numbers.
     parts: Mapping[str, NDArray[Any]]
+    #: The open nodes. A node that was being expanded is one of them.
     nodes: Sequence[Node]
+    #: The proof, if a certificate is wanted.
     proof: Proof | None
+    #: Upper bound on the score of every structure, and number of nodes so far.
     bound: float
     count: int
 
@@ -95,17 +87,9 @@ def restored_nodes(
 ) -> list[Node]:
     """Return the open nodes that `SearchState.arrays` returned.
 
-    Parameters
-    ----------
-    n_rows : int
-        Number of inequalities with multipliers.
-    leaves : mapping from int to DualWeights, or None
-        The proof's dual weights by the numbers of the nodes; None without a proof.
-
-    Raises
-    ------
-    UnfitError
-        If the arrays have other shapes than those of open nodes of this problem, or indices that it does not have.
+    `n_rows` is the number of inequalities with multipliers, and `leaves` are the proof's dual weights by the numbers of
+    the nodes; None without a proof. Raise UnfitError if the arrays have other shapes than those of open nodes of this
+    problem, or indices that it does not have.
     """
     P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
     numbers = saved.array("number", np.int64, None).tolist()

@@ -41,28 +41,16 @@ class _Mark(NamedTuple):
 class BranchAndBound:
     """Best-bound search that continues from the root bound.
 
-    Parameters
-    ----------
-    root : Root
-        The whole problem, bounded. If it has a proof, that receives decisions, fixings and the dual weights of all
-        leaves; the search ends when it is full.
-    best : Structure
-        The incumbent.
-    events : Events
-        Receives better structures, smaller bounds and the number of nodes; its budget is asked after every burst of
-        steps.
-    dispatcher : Dispatcher, optional
-        Lets the nodes be expanded; by default this thread.
-    random_state : int
-        Seed of the primal heuristic.
-    reduce : bool
-        Fix parent sets by their reduced costs.
-    memory : float
-        Bytes that open nodes and the proof may take. Beyond them the search becomes depth-first.
-    saved : SavedArrays or None
-        What `SearchState.arrays` returned in an earlier search, from which this one goes on. Root, pool and proof are
-        those of that search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raises UnfitError if it is not the
-        state of a search on this problem.
+    The `root` is the whole problem, bounded. If it has a proof, that receives decisions, fixings and the dual weights
+    of all leaves; the search ends when it is full. `best` is the incumbent. The `events` receive better structures,
+    smaller bounds and the number of nodes; their budget is asked after every burst of steps. The `dispatcher` lets the
+    nodes be expanded, by default in this thread. `random_state` is the seed of the primal heuristic. With `reduce`,
+    parent sets are fixed by their reduced costs. Beyond so many bytes of `memory` for open nodes and the proof, the
+    search becomes depth-first.
+
+    From `saved`, what `SearchState.arrays` returned in an earlier search, this one goes on. Root, pool and proof are
+    those of that search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raise UnfitError if it is not the state of
+    a search on this problem.
     """
 
     def __init__(

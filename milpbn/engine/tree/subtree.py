@@ -33,35 +33,20 @@ from milpbn.util.budget import Budget
 
 
 class SubtreeTask(NamedTuple):
-    """Nodes to search below, and all that this depends on besides `Context`.
-
-    Attributes
-    ----------
-    nodes : tuple of Node
-        Open nodes of the tree.
-    last : int
-        The largest number of a node in the tree; new nodes have larger numbers.
-    costs : PseudoCosts
-        The pseudo-costs that rank the decisions.
-    effort : Effort
-        The steps in the tree so far.
-    cutoff : float
-        Nodes are pruned at this score, in nats.
-    single : bool
-        Whether a better structure raises the cutoff; not if the K best structures are wanted.
-    floor : float
-        Stop early where all open nodes have smaller bounds than this: better ones are open elsewhere.
-    seconds, least : float
-        Wall-clock seconds to search for, and before which it does not stop early.
-    """
+    """Nodes to search below, and all that this depends on besides `Context`."""
 
     nodes: tuple[Node, ...]
+    #: The largest number of a node in the tree; new nodes have larger numbers.
     last: int
     costs: PseudoCosts
     effort: Effort
+    #: Nodes are pruned at this score, in nats.
     cutoff: float
+    #: Whether a better structure raises the cutoff; not if the K best structures are wanted.
     single: bool
+    #: Stop early where all open nodes have smaller bounds than this: better ones are open elsewhere.
     floor: float
+    #: Wall-clock seconds to search for, and before which it does not stop early.
     seconds: float
     least: float
 
@@ -71,51 +56,34 @@ class SubtreeResult(NamedTuple):
 
     The process that takes results back gets them from all workers, so that it has little to do for each node: numbers
     are arrays, and what it only keeps is packed.
-
-    Attributes
-    ----------
-    n_closed : int
-        Number of nodes that were closed.
-    branches : int64 array, shape (k, 6)
-        The nodes that were branched on, in order: number, decision, numbers of the children.
-    fixing_nodes : int64 array
-        The nodes of the fixings.
-    fixings : list of (DualWeights, bytes)
-        Their dual weights, and the int32 indices of the parent sets that they fix to 0.
-    leaf_nodes : int64 array
-        The nodes that were not branched on.
-    leaves : list of DualWeights
-        Their dual weights.
-    pruned : list of (bytes, float)
-        The allowed parent sets, as bits, and the bound of those pruned nodes that bounds or common arcs depend on.
-    open_nodes, open_bounds : int64 and float64 array
-        The nodes that are open at the end, largest bound first.
-    open : list of bytes
-        The packed parts of these nodes; empty for those of the task.
-    gains : Observations
-        Observations for the branching rule.
-    steps, discarded : int
-        Steps taken, and those of probes whose children were discarded.
-    structures : list of Structure
-        Better structures, the best one last.
-    seconds : float
-        Wall-clock time of the search.
     """
 
+    #: Number of nodes that were closed.
     n_closed: int
+    #: The nodes that were branched on, in order: number, decision, numbers of the children, shape (k, 6).
     branches: NDArray[np.int64]
+    #: The nodes of the fixings.
     fixing_nodes: NDArray[np.int64]
+    #: Their dual weights, and the int32 indices of the parent sets that they fix to 0.
     fixings: list[tuple[DualWeights, bytes]]
+    #: The nodes that were not branched on.
     leaf_nodes: NDArray[np.int64]
+    #: Their dual weights.
     leaves: list[DualWeights]
+    #: The allowed parent sets, as bits, and the bound of those pruned nodes that bounds or common arcs depend on.
     pruned: list[tuple[bytes, float]]
+    #: The nodes that are open at the end, largest bound first.
     open_nodes: NDArray[np.int64]
     open_bounds: NDArray[np.float64]
+    #: The packed parts of these nodes; empty for those of the task.
     open: list[bytes]
     gains: Observations
+    #: Steps taken, and those of probes whose children were discarded.
     steps: int
     discarded: int
+    #: Better structures, the best one last.
     structures: list[Structure]
+    #: Wall-clock time of the search.
     seconds: float
 
     @property
@@ -150,14 +118,8 @@ class SubtreeResult(NamedTuple):
 class FoundStructures:
     """Holder of the cutoff where a subtree is searched, and of the structures found there.
 
-    Parameters
-    ----------
-    shared : callable
-        Returns the cutoff that the tree search has told since; -inf if none.
-    climbed : set of bytes
-        The oracle's answers from which a climb has begun; those of this search are added.
-    budget : Budget
-        Ends climbs.
+    `shared` returns the cutoff that the tree search has told since, -inf if none. To the answers of the oracle from
+    which a climb has begun (`climbed`) those of this search are added. The budget ends climbs.
     """
 
     def __init__(
@@ -209,14 +171,8 @@ class FoundStructures:
 def search_subtree(worker: Worker, task: SubtreeTask, ends: Budget) -> SubtreeResult:
     """Search below some nodes by best-bound search; at least one node is closed unless the worker's budget is over.
 
-    Parameters
-    ----------
-    worker : Worker
-        Its incumbents are `FoundStructures`. When its budget is over, a node whose expansion is cut short stays open.
-    task : SubtreeTask
-        The nodes.
-    ends : Budget
-        Asked between expansions whether to stop, which loses nothing.
+    The worker's incumbents are `FoundStructures`. When its budget is over, a node whose expansion is cut short stays
+    open. The budget `ends` is asked between expansions, where stopping loses nothing.
     """
     model, found = worker.context.model, worker.incumbents
     assert isinstance(found, FoundStructures)

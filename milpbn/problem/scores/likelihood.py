@@ -1,7 +1,8 @@
-"""The log-likelihood, LL, of the training data, and the base class of all scores with a log-likelihood term."""
+"""The log-likelihood, LL, also with a penalty per parameter (MDL, AIC), and the base class of all scores with it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,3 +120,32 @@ class Likelihood(LeaveOneOutTerms):
     name = "ll"
     shape = Shape.LINEAR
     certified = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mdl(LikelihoodTerms):
+    """Minimum description length, which is BIC: the log-likelihood minus log(M) / 2 per free parameter.
+
+    M is the sum of the weights.
+    """
+
+    name = "mdl"
+    shape = Shape.LINEAR
+    certified = True
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return the log-likelihood with a penalty of log(M) / 2 per parameter; see `ScoreKind.local_weights`."""
+        return 1.0, 0.5 * math.log(total_weight)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aic(LikelihoodTerms):
+    """Akaike's information criterion: the log-likelihood minus 1 per free parameter."""
+
+    name = "aic"
+    shape = Shape.LINEAR
+    certified = True
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return the log-likelihood with a penalty of 1 per parameter; see `ScoreKind.local_weights`."""
+        return 1.0, 1.0

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 #: Name of each score, and its module and class within `milpbn.problem.scores`.
 SCORES = {
     "sm": "soft_margin:SoftMargin",
-    "sbm": "binary_soft_margin:BinarySoftMargin",
-    "hard-margin": "hard_margin:HardMargin",
+    "sbm": "soft_margin:BinarySoftMargin",
+    "hard-margin": "soft_margin:HardMargin",
     "cll": "conditional_likelihood:ConditionalLikelihood",
     "ll": "likelihood:Likelihood",
-    "mdl": "mdl:Mdl",
-    "aic": "aic:Aic",
+    "mdl": "likelihood:Mdl",
+    "aic": "likelihood:Aic",
     "aicc": "aicc:Aicc",
     "bdeu": "bdeu:Bdeu",
 }

@@ -1,4 +1,7 @@
-"""The probabilistic soft margin, SM: equation (9) of Peharz & Pernkopf (2012)."""
+"""The soft margins, SM and SBM, and the hard margin that they soften.
+
+SM is equation (9) of Peharz & Pernkopf (2012), SBM are equations (21) to (25).
+"""
 
 from __future__ import annotations
 
@@ -32,3 +35,23 @@ class SoftMargin(MarginScore):
         # A sample whose margin exceeds gamma by more than its error adds exactly gamma.
         errors = np.where(margins - errors < self.gamma, errors, 0.0)
         return np.minimum(margins, self.gamma), errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinarySoftMargin(SoftMargin):
+    """The soft margin of each class against the rest: one row of coefficients per sample, however many classes.
+
+    With two classes it is the soft margin itself.
+    """
+
+    name = "sbm"
+    binary = True
+    lighter = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardMargin(MarginScore):
+    """The smallest log-margin of all samples, whatever their weights."""
+
+    name = "hard-margin"
+    sums_samples = False

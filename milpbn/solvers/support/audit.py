@@ -26,11 +26,7 @@ def allowance(milp: Milp, value: float) -> float:
 
 
 def solve_audited(
-    solver: Solver,
-    milp: Milp,
-    start: NDArray[np.float64] | None,
-    settings: Settings,
-    events: MilpEvents,
+    solver: Solver, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
 ) -> Outcome:
     """Let a solver maximise a MILP, and refuse an answer that contradicts itself; see `Solver.solve`.
 

@@ -30,7 +30,7 @@ SECONDS = 10.0
 Solve = Callable[[Milp, NDArray[np.float64] | None, Settings, MilpEvents], Outcome]
 
 #: Names of solvers that have passed in this process.
-_PASSED: set[str] = set()
+PASSED: set[str] = set()
 
 
 class Canary(NamedTuple):
@@ -103,20 +103,10 @@ def canaries() -> list[Canary]:
 
 def require_sound(solver: Solver, settings: Settings, events: MilpEvents) -> None:
     """Let a solver solve the models, once per process; one that runs in a child process is examined there."""
-    if solver.examined_in_child or has_passed(solver):
+    if solver.examined_in_child or solver.name in PASSED:
         return
     if examine(solver, solver.solve, settings, events):
-        passed(solver)
-
-
-def has_passed(solver: Solver) -> bool:
-    """Whether a solver has passed in this process."""
-    return solver.name in _PASSED
-
-
-def passed(solver: Solver) -> None:
-    """Remember that a solver has passed."""
-    _PASSED.add(solver.name)
+        PASSED.add(solver.name)
 
 
 def examine(solver: Solver, solve: Solve, settings: Settings, events: MilpEvents) -> bool:

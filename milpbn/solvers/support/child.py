@@ -30,7 +30,7 @@ from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.milp import Milp
 from milpbn.problem.rows import RowBlock
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
-from milpbn.solvers.support.canary import examine, has_passed, passed
+from milpbn.solvers.support import canary
 from milpbn.solvers.support.kept_child import ANSWER, ASK, IDLE, STOP, Reply, child_for
 from milpbn.solvers.support.process import crash_of, open_log
 from milpbn.util.scratch import scratch_folder
@@ -72,7 +72,7 @@ class ChildSolver(Solver):
 
         def receive(what: str, arguments: tuple[Any, ...]) -> object:
             if what == "passed":
-                passed(self)
+                canary.PASSED.add(self.name)
                 return None
             return getattr(events, what)(*arguments)
 
@@ -88,7 +88,8 @@ class ChildSolver(Solver):
         with scratch_folder() as created:
             folder = str(created)
             environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
-            job = _Job(self, method, arguments, settings, not has_passed(self), folder, environment, log)
+            is_new = self.name not in canary.PASSED
+            job = _Job(self, method, arguments, settings, is_new, folder, environment, log)
             for new in (False, True):
                 with child_for(type(self), _PROGRAM, new=new) as child:
                     first = child.jobs == 0
@@ -218,7 +219,7 @@ def _answer(job: _Job, parent: _Parent) -> Outcome | BaseException:
     """Solve a job; an exception is the answer, too."""
     solver = job.solver
     try:
-        if job.is_new and examine(solver, solver.solve_here, job.settings, parent):
+        if job.is_new and canary.examine(solver, solver.solve_here, job.settings, parent):
             parent.send("passed")
         outcome: Outcome = getattr(solver, job.method)(*job.arguments, job.settings, parent)
         return outcome

@@ -50,11 +50,7 @@ def crash_of(backend: str, code: int, words: str = "") -> SolverError:
 
 
 def run_process(
-    command: Sequence[str],
-    *,
-    on_line: Callable[[str], None],
-    stop: Callable[[], bool],
-    grace: float = 1.0,
+    command: Sequence[str], *, on_line: Callable[[str], None], stop: Callable[[], bool], grace: float = 1.0
 ) -> Exit:
     """Run a command in a session of its own, so that Ctrl-C in the terminal reaches only this process.
 

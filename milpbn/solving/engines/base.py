@@ -57,21 +57,12 @@ class Engine(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Return name and version.
-
-        Raises
-        ------
-        InputError
-            If its solver is not installed; the text says how to get it.
-        """
+        """Return name and version; raise InputError, which says how to get its solver, if that is not installed."""
 
     def check_options(self, options: Mapping[str, str]) -> None:
-        """Refuse solver options that the engine does not take; without a MILP none were accepted (`Capabilities.milp`).
+        """Raise InputError, which names it, if the engine does not take a solver option.
 
-        Raises
-        ------
-        InputError
-            If there is one; the sentence names it.
+        Without a MILP none were accepted (`Capabilities.milp`).
         """
         assert not options
 
@@ -86,17 +77,7 @@ class Engine(ABC):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a problem, reporting structures and bounds as they are found.
 
-        Parameters
-        ----------
-        problem : Problem
-            The problem without the parent sets that the root bound excludes.
-        events : Events
-            Receives structures and bounds. `Events.offer` returns the best structure known.
-
-        Raises
-        ------
-        InputError
-            If the solver or its licence is missing, or if the solver does not take an option.
-        SolverError
-            If the solver fails, or contradicts itself or the data.
+        The problem lacks the parent sets that the root bound excludes. `Events.offer` returns the best structure known.
+        Raise InputError if the solver or its licence is missing, or if the solver does not take an option, and
+        SolverError if the solver fails, or contradicts itself or the data.
         """

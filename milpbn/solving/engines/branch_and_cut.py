@@ -48,12 +48,7 @@ class BranchAndCutEngine(Engine):
     name = "branch-and-cut"
     source = "branch and cut"
     capabilities = Capabilities(
-        local_only=True,
-        n_best=True,
-        certificate=True,
-        milp=False,
-        own_bounds=True,
-        resumes=True,
+        local_only=True, n_best=True, certificate=True, milp=False, own_bounds=True, resumes=True
     )
 
     def version(self) -> str:

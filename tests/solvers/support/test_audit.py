@@ -145,13 +145,13 @@ def lie(monkeypatch: pytest.MonkeyPatch, solve) -> None:
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget which backends have been examined."""
-    monkeypatch.setattr(canary, "_PASSED", set())
+    monkeypatch.setattr(canary, "PASSED", set())
 
 
 @pytest.mark.parametrize("what", LIES)
 def test_every_wrong_answer_of_a_solver_is_refused(what: str, data, monkeypatch: pytest.MonkeyPatch) -> None:
     solve, words = LIES[what]
-    monkeypatch.setattr(canary, "_PASSED", {"highs"})
+    monkeypatch.setattr(canary, "PASSED", {"highs"})
     lie(monkeypatch, solve)
     with pytest.raises(SolverError, match=words):
         milpbn.solve(data, SCORE, **OPTIONS)
@@ -188,7 +188,7 @@ def worst_point(milp: Milp) -> np.ndarray:
 
 def test_a_wrong_infeasible_is_refused_without_a_start(data, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run knows a structure, even if the solver did not get it as a start."""
-    monkeypatch.setattr(canary, "_PASSED", {"highs"})
+    monkeypatch.setattr(canary, "PASSED", {"highs"})
     lie(monkeypatch, infeasible)
     with pytest.raises(SolverError, match="no structure obeys"):
         milpbn.solve(data, SCORE, warm_start=False, **OPTIONS)
@@ -252,13 +252,13 @@ def test_cpsats_faulty_presolve_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         return backend.solve(milp, start, Settings(deadline=settings.deadline, options=faulty), events)
 
     monkeypatch.setattr(canary, "SECONDS", 120.0)
-    canary.passed(backend)  # not in the child process, which does not see the option
+    canary.PASSED.add(backend.name)  # not in the child process, which does not see the option
     with pytest.raises(SolverError, match=r"exceeds 0\.36\d*, but one reaches 0\.82"):
         canary.examine(backend, solve, Settings(), IgnoredEvents())
 
 
 def test_backends_in_child_processes_are_examined_there(data, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ortools")
-    assert not canary._PASSED
+    assert not canary.PASSED
     milpbn.solve(data, SCORE, backend="cpsat", threads=1, verbose=False, root_bound=False)
-    assert set(canary._PASSED) == {"cpsat"}
+    assert set(canary.PASSED) == {"cpsat"}
