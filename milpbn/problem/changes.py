@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from milpbn.problem.family_tables import Tables
 from milpbn.problem.products import NEGLIGIBLE, Softening, apart, number_cells, number_cells_of
 from milpbn.util.compiled import kernel
+from milpbn.util.extrema import maximum, minimum
 from milpbn.util.threads import in_parts
 
 #: Smaller sums of odds are replaced by it before the logarithm. They occur only where a column's table differs by 690
@@ -37,8 +38,8 @@ def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the t
         for row in range(start, start + tables.sizes[d]):
             low, high = np.inf, -np.inf
             for c in range(tables.values.shape[1]):
-                low = min(low, tables.values[row + far, c])
-                high = max(high, tables.values[row, c])
+                low = minimum(low, tables.values[row + far, c])
+                high = maximum(high, tables.values[row, c])
             out[k] = max(out[k], high - low)
     return out
 
@@ -126,7 +127,7 @@ def _within_reach(tables, logits, added, factors, reach):  # type: ignore[no-unt
             some[base + np.uint64(tables.true[first + x])] = -np.inf
             highest = -np.inf
             for c in range(Q):
-                highest = max(highest, some[base + c])
+                highest = maximum(highest, some[base + np.uint64(c)])
             if own[x] - highest < reach:
                 sample[n], weights[n] = first + x, tables.weights[first + x]
                 to = np.uint64(n) * Q
@@ -183,8 +184,7 @@ def _margins(tables, near, cap, smallest, columns, out):  # type: ignore[no-unty
             cell = np.uint64(cells[x])
             low = np.inf
             for c in range(Q):
-                v = gaps[x, c] - table[cell, c]
-                low = min(low, v)
+                low = minimum(low, gaps[x, c] - table[cell, c])
             low += own[cell, np.uint64(tables.true[sample[x]])]
             if smallest:
                 total = min(total, low)

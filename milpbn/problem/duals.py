@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from milpbn.problem.family_tables import Tables
 from milpbn.problem.products import Softening, apart
 from milpbn.util.compiled import kernel
+from milpbn.util.extrema import maximum
 from milpbn.util.threads import in_parts
 
 #: Dual weights below exp(-SPARSE) times the largest are left out, and the others are scaled to sum to 1. Under the
@@ -78,13 +79,20 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
     for m in range(M):
         y = tables.true[m]
         own = logits[m, y]
+        w = tables.weights[m]
+        highest = -np.inf
+        for c in range(Q):
+            highest = maximum(highest, -np.inf if c == y else logits[m, c])
+        if not softening.smooth and own - highest - cap >= reach:  # all weight is on gamma
+            score += w * cap
+            constant += w * cap
+            continue
         low = cap
         least = y
         for c in range(Q):
             if c != y and own - logits[m, c] < low:
                 low = own - logits[m, c]
                 least = c
-        w = tables.weights[m]
         begin = n
         # The smallest margin, or gamma, has the exponential 1; the sum of the others is kept apart for precision.
         rest = 0.0

@@ -107,6 +107,8 @@ class Session:
         self.target, self.pool = target, Pool(1) if pool is None else pool
         #: A structure, and the standard error of its score.
         self._spread: tuple[Structure, float | None] | None = None
+        #: Scores, bound and its source at the last look, if the gap was open.
+        self._still_open: tuple[tuple[float, float, float], BoundSource | None] | None = None
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
         self.changed = threading.Event()
@@ -323,10 +325,13 @@ class Session:
     def closed(self) -> bool:
         """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""
         numbers = self._open()
-        if numbers is None:
+        if numbers is None or (numbers, self.bound_source) == self._still_open:  # a climb asks at every step
             return False
         z, b, error = numbers
-        return self._reached(z, b) is not None or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
+        if self._reached(z, b) is not None or is_optimal(z, b, error, target_gap(z, self.tolerance(z))):
+            return True
+        self._still_open = numbers, self.bound_source
+        return False
 
     def _open(self) -> tuple[float, float, float] | None:
         """Return the score and the bound between which the gap is, and the error of the score; None without them."""

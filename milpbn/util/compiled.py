@@ -39,7 +39,7 @@ from milpbn.util.locks import can_lock, lock
 T = TypeVar("T", bound=Callable[..., Any])
 
 #: Code that is compiled into kernels is in modules with one of these words.
-_COMPILED = re.compile(r"@kernel|@overload|@register_jitable")
+_COMPILED = re.compile(r"@kernel|@overload|@intrinsic|@register_jitable")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|Record)\):.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 #: The line of such a class, and those of its fields.
 _FIELD = re.compile(r"^class .*|^    \w+: .*", re.MULTILINE)

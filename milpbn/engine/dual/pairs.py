@@ -20,6 +20,7 @@ from milpbn.problem.duals import SPARSE, SPARSE_LIKELY
 from milpbn.problem.family_tables import Tables
 from milpbn.problem.products import apart, number_cells
 from milpbn.util.compiled import kernel
+from milpbn.util.extrema import maximum
 
 #: Pairs that products take at a time, so that the numbers of a block stay in the cache while rows are read.
 BLOCK = 2048
@@ -62,12 +63,14 @@ def mark_near(tables, softening, logits, width, inside):  # type: ignore[no-unty
     for m in range(logits.shape[0]):
         y = tables.true[m]
         own = logits[m, y]
-        low = softening.cap
+        highest = -np.inf
         for c in range(logits.shape[1]):
-            if c != y:
-                low = min(low, own - logits[m, c])
+            highest = maximum(highest, -np.inf if c == y else logits[m, c])
+        near = min(softening.cap, own - highest) + width
+        if own - highest > near:
+            continue
         for c in range(logits.shape[1]):
-            if c != y and own - logits[m, c] <= low + width:
+            if c != y and own - logits[m, c] <= near:
                 inside[m, c] = True
 
 
