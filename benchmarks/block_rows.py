@@ -5,8 +5,8 @@
 After the root's steps the linear program over parent sets is solved again for the gradient of the best bound, with
 cluster rows and with block rows as well. Their difference is what blocks take from the bound at this point (`at the
 point`). Then the multipliers of the blocks become linear terms of the problem, and the root is run anew (`anew`): any
-multipliers give a valid bound, so this shows what steps that know the blocks reach. Gaps are in nats; the oracle is exact
-for up to 14 variables, so that blocks can bring nothing there.
+multipliers give a valid bound, so this shows what steps that know the blocks reach. Gaps are in nats. The oracle is
+exact for up to 14 variables, so that blocks can bring nothing there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import json
 import math
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +29,7 @@ from milpbn.engine.parent_sets.rows import BLOCK
 from milpbn.engine.parent_sets.sets import list_sets
 from milpbn.engine.relaxation.oracle import RELAXED
 from milpbn.engine.root import Root, root_bound
+from milpbn.errors import MilpbnError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.scores.spec import Score
@@ -84,10 +84,6 @@ def measured(problem: Problem, best: Structure, root: Root, events: Any) -> dict
     }
 
 
-class _Measured(Exception):
-    """Ends a search after its root."""
-
-
 def observed(cells: dict[str, Any]) -> Callable[..., Any]:
     """Return `root_bound`, which also measures what block rows bring, and then ends the search."""
 
@@ -98,11 +94,11 @@ def observed(cells: dict[str, Any]) -> Callable[..., Any]:
         assert root is not None
         exact = root.model.oracle.kind != RELAXED
         structure = root.problem.candidates.structure(root.pool.best()[0][0]) if len(root.pool) else best
-        cells |= {"oracle": "exact" if exact else "relaxed", "root_cpu": round(spent, 1)}
+        cells.update({"oracle": "exact" if exact else "relaxed", "root_cpu": round(spent, 1)})
         if not exact:
-            cells |= measured(problem, structure, root, events)
+            cells.update(measured(problem, structure, root, events))
         cells["cpu"] = round(time.process_time() - begun, 1)
-        raise _Measured
+        raise MilpbnError("the search ends after its root")
 
     return run
 
@@ -128,9 +124,12 @@ def main() -> None:
     for name in given.data:
         cells: dict[str, Any] = {}
         preparation.root_bound = observed(cells)  # type: ignore[attr-defined]
-        with suppress(_Measured):
-            score = Score(p=given.p, max_parents=3)
+        score = Score(p=given.p, max_parents=3)
+        try:
             milpbn.solve(training_rows(name, given.data_dir), score, threads=1, verbose=False)
+        except MilpbnError:  # that of `observed`, or a real one
+            if "cpu" not in cells:
+                raise
         results[f"{name}, p = {given.p}"] = cells
         print(name, json.dumps(cells), flush=True)
         write_results(OUTPUT, results)

@@ -179,8 +179,8 @@ def measured(
 ) -> dict[str, Any]:
     """Return score, bound, nodes and seconds of a search, and the largest memory of its process.
 
-    `seconds` are of the CPU. The time limit, a share of which goes to the rounds at a solver's root, is half as long again,
-    and longer by what other processes take.
+    `seconds` are of the CPU. The time limit, a share of which goes to the rounds at a solver's root, is half as long
+    again, and longer by what other processes take.
     """
     options: dict[str, Any] = {"backend": backend, "verbose": False, "threads": threads}
     own = backend == "branch-and-cut"
