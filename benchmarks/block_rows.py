@@ -1,6 +1,6 @@
 """What block rows bring to the root of margin scores with three parents, whose oracle has cluster rows only.
 
-    python benchmarks/block_rows.py [NAME ...] [--p .9] [--data-dir DIR]
+    python benchmarks/block_rows.py [NAME ...] [--p .9 .99] [--data-dir DIR]
 
 After the root's steps the linear program over parent sets is solved again for the gradient of the best bound, with
 cluster rows and with block rows as well. Their difference is what blocks take from the bound at this point (`at the
@@ -16,12 +16,14 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 from common import RESULTS, parser, training_rows, write_results
 
 import milpbn
+from milpbn.engine.events import EventLog
 from milpbn.engine.parent_sets.climbing import OrderClimber, greedy_order
 from milpbn.engine.parent_sets.cutting import BLOCKS, Cutting
 from milpbn.engine.parent_sets.relaxation import RestrictedProgram
@@ -66,7 +68,7 @@ def block_terms(cutting: Cutting, weights: np.ndarray, problem: Problem) -> tupl
     return terms, float(program.packed.right @ program.multipliers)
 
 
-def measured(problem: Problem, best: Structure, root: Root, events: Any) -> dict[str, Any]:
+def measured(problem: Problem, best: Structure, root: Root) -> dict[str, Any]:
     """Return the gap of a root, and what block rows take from it."""
     score = root.value(best)
     choice = problem.choice(best)
@@ -75,7 +77,7 @@ def measured(problem: Problem, best: Structure, root: Root, events: Any) -> dict
     without, with_blocks = (linear_program(problem, weights, choice, blocks) for blocks in (0, BLOCKS))
     terms, right = block_terms(with_blocks, weights, problem)
     again = Root(replace(problem, linear=problem.linear - terms), best)
-    again.run(best, events)
+    again.run(best, EventLog())  # its bounds are those of another problem
     return {
         "gap": root.bound - score,
         "at_the_point": with_blocks.bound - without.bound,
@@ -96,7 +98,7 @@ def observed(cells: dict[str, Any]) -> Callable[..., Any]:
         structure = root.problem.candidates.structure(root.pool.best()[0][0]) if len(root.pool) else best
         cells.update({"oracle": "exact" if exact else "relaxed", "root_cpu": round(spent, 1)})
         if not exact:
-            cells.update(measured(problem, structure, root, events))
+            cells.update(measured(problem, structure, root))
         cells["cpu"] = round(time.process_time() - begun, 1)
         raise MilpbnError("the search ends after its root")
 
@@ -118,20 +120,20 @@ def main() -> None:
             "soybean-large",
         ),
     )
-    options.add_argument("--p", type=float, default=0.9)
+    options.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99])
     given = options.parse_args()
     results = json.loads(OUTPUT.read_text()) if OUTPUT.exists() else {}
-    for name in given.data:
+    for name, p in product(given.data, given.p):
         cells: dict[str, Any] = {}
         preparation.root_bound = observed(cells)  # type: ignore[attr-defined]
-        score = Score(p=given.p, max_parents=3)
+        score = Score(p=p, max_parents=3)
         try:
             milpbn.solve(training_rows(name, given.data_dir), score, threads=1, verbose=False)
         except MilpbnError:  # that of `observed`, or a real one
             if "cpu" not in cells:
                 raise
-        results[f"{name}, p = {given.p}"] = cells
-        print(name, json.dumps(cells), flush=True)
+        results[f"{name}, p = {p}"] = cells
+        print(name, p, json.dumps(cells), flush=True)
         write_results(OUTPUT, results)
 
 
