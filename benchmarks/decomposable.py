@@ -136,6 +136,17 @@ def cpu() -> float:
     return used
 
 
+def slowed() -> float:
+    """Return how many times the CPU seconds of this process pass on the clock, at least 1.
+
+    The load of the machine would say more than that where a process has a core for itself.
+    """
+    begun, clock = time.process_time(), time.monotonic()
+    while time.process_time() - begun < 0.5:
+        pass
+    return max(1.0, (time.monotonic() - clock) / (time.process_time() - begun))
+
+
 @contextmanager
 def interrupted_after(seconds: float) -> Iterator[list[float]]:
     """Interrupt the search in this process, as Ctrl-C does, once it and its children have used some CPU seconds.
@@ -168,8 +179,8 @@ def measured(
 ) -> dict[str, Any]:
     """Return score, bound, nodes and seconds of a search, and the largest memory of its process.
 
-    `seconds` are of the CPU. The time limit, a share of which goes to the rounds at a solver's root, is longer by what
-    the load of the machine takes.
+    `seconds` are of the CPU. The time limit, a share of which goes to the rounds at a solver's root, is half as long
+    again, and longer by what other processes take.
     """
     options: dict[str, Any] = {"backend": backend, "verbose": False, "threads": threads}
     own = backend == "branch-and-cut"
@@ -178,7 +189,7 @@ def measured(
     for warm in path.parent.glob(f"{WARM}.jkl*"):
         solve_local_scores(warm, time_limit=600, **options)
     branch_and_cut.Search = _Noted  # type: ignore[misc]
-    slower = 1.5 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+    slower = 1.5 * slowed()
     begun, clock = cpu(), time.monotonic()
     try:
         with interrupted_after(seconds) as early:

@@ -88,7 +88,9 @@ def _jkl(lines: Lines) -> Listed:
     for _ in range(int(words[0])):
         number, words = _next(lines)
         if len(words) != 2 or not words[1].isdecimal() or len(words[1]) > 12:
-            raise InputError(f"Line {number} does not have a variable and the number of its parent sets.")
+            raise InputError(
+                f"Line {number} does not have a variable, without white space, and the number of its parent sets."
+            )
         if words[0] in listed:
             raise InputError(f"Line {number} has the variable {words[0]!r} a second time.")
         listed[words[0]] = [_row(*_next(lines)) for _ in range(int(words[1]))]
@@ -133,10 +135,12 @@ def _assemble(listed: Listed) -> LocalScores:
         for number, score, parents in rows:
             unknown = [parent for parent in parents if parent not in index or parent == name]
             members = tuple(sorted({index[parent] for parent in parents if parent in index}))
-            if unknown or len(members) < len(parents):
+            if unknown:
                 raise InputError(
-                    f"Line {number} names a parent of {name!r} that is not another variable, or one twice."
+                    f"Line {number} has a parent of {name!r} that is no other variable: {unknown[0]!r}."
                 )
+            if len(members) < len(parents):
+                raise InputError(f"Line {number} names a parent of {name!r} twice.")
             if members in found:
                 raise InputError(f"Line {number} has a parent set of {name!r} a second time.")
             found[members] = score

@@ -68,7 +68,7 @@ def test_a_file_of_urlearning_is_read(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("-9 B", "-9 D", "line 8 names a parent of 'A' that is not another variable"),
+        ("-9 B", "-9 D", "line 8 has a parent of 'A' that is no other variable: 'D'"),
         ("-9 B", "B -9", "line 8 begins with 'B', which is not a finite score"),
         ("VAR B", "VAR A", "line 11 does not have the name of another variable"),
         ("VAR B\n-9\n", "VAR B\n", "'B' has no parent set"),
@@ -102,13 +102,14 @@ def test_names_that_are_no_words_are_refused(tmp_path, names):
     [
         (("3\n0", "x\n0"), "line 2 does not have the number of variables"),
         (("0 3", "0"), "line 3 does not have a variable"),
+        (("0 3", "blood pressure 3"), "line 3 does not have a variable, without white space,"),
         (("2 2\n", "2 1\n"), "line 12 comes after the last"),
         (("2 2\n", "2 3\n"), "cut off"),
         (("-195.5", "nan"), "line 4 begins with 'nan'"),
         (("-195.5 2", "-195.5 1"), "line 4 does not have a score"),
-        (("2 0 1", "2 0 7"), "line 12 names a parent of '2'"),
-        (("2 0 1", "2 0 2"), "line 12 names a parent of '2'"),
-        (("2 0 1", "2 0 0"), "line 12 names a parent of '2'"),
+        (("2 0 1", "2 0 7"), "line 12 has a parent of '2' that is no other variable: '7'"),
+        (("2 0 1", "2 0 2"), "line 12 has a parent of '2' that is no other variable: '2'"),
+        (("2 0 1", "2 0 0"), "line 12 names a parent of '2' twice"),
         (("-1.9e2 1 1", "-1.9e2 2 2 1"), "line 5 has a parent set of '0' a second time"),
         (("1 1\n-517 0", "1 0"), "no parent set"),
         (("1 1\n-517", "0 1\n-517"), "a second time"),
