@@ -110,25 +110,17 @@ class HybridRun(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSearch(Study):
-    """The experiments on one data set.
+    """The experiments on one data set."""
 
-    Attributes
-    ----------
-    title : str
-        A key of `DATA`.
-    kinds : tuple of str
-        Which kinds of structures, of `TITLES`.
-    epochs : int
-        Of a training; R20 has 500.
-    count : int
-        Number of experiments of each kind, at most.
-    """
-
+    #: A key of `DATA`.
     title: str
+    #: Which kinds of structures, of `TITLES`.
     kinds: tuple[str, ...]
+    #: Of a training; R20 has 500.
     epochs: int
     seed: int = 0
     data_dir: Path | None = None
+    #: Number of experiments of each kind, at most.
     count: int = 100
     budget: float | None = None
 

@@ -65,28 +65,19 @@ class Study(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Study):
-    """All of some methods on all of some data sets.
+    """All of some methods on all of some data sets."""
 
-    Attributes
-    ----------
-    data : tuple of str
-        Names of data sets of the catalog, or of `milpbn.experiments.images.IMAGES`.
-    methods : tuple of str
-        Names of methods (`milpbn.experiments.methods.METHODS`).
-    parts : tuple of str
-        Names of parts; empty for all.
-    data_dir : path or None
-        Folder of the catalog; by default the one that the environment names.
-    title : str
-        Name for the state of the study.
-    """
-
+    #: Names of data sets of the catalog, or of `milpbn.experiments.images.IMAGES`.
     data: tuple[str, ...]
+    #: Names of methods (`milpbn.experiments.methods.METHODS`).
     methods: tuple[str, ...]
+    #: Names of parts; empty for all.
     parts: tuple[str, ...] = ()
     budgets: Budgets
     seed: int = 0
+    #: Folder of the catalog; by default the one that the environment names.
     data_dir: Path | None = None
+    #: Name for the state of the study.
     title: str = "all"
 
     def tasks(self) -> list[Task]:
@@ -123,22 +114,15 @@ class Task:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a data set without learning anything.
-
-    Attributes
-    ----------
-    classes, test_rows : int
-        Numbers of classes, and of test rows, which are 0 with cross-validation.
-    parts : tuple of str
-        Names of the parts.
-    size : int
-        A rough measure of the work: cells of the table times classes.
-    """
+    """What is known of a data set without learning anything."""
 
     sha256: str
+    #: Numbers of classes, and of test rows, which are 0 with cross-validation.
     classes: int
     test_rows: int
+    #: Names of the parts.
     parts: tuple[str, ...]
+    #: A rough measure of the work: cells of the table times classes.
     size: int
 
 

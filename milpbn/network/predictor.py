@@ -111,6 +111,8 @@ class ProbabilityPredictor(Predictor):
     def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
         """Return the same model with costs: it predicts the class of least expected cost.
 
+        `InputError` if the costs are not those of the classes, or the model cannot have any.
+
         Parameters
         ----------
         costs : mapping, data frame, DecisionRule or None
@@ -119,11 +121,6 @@ class ProbabilityPredictor(Predictor):
             None: the most probable class is predicted.
         positive : str, optional
             The class that may be missed; by default the one that is less probable without any evidence.
-
-        Raises
-        ------
-        InputError
-            If the costs are not those of the classes, or the model cannot have any.
         """
         if costs is not None and not isinstance(costs, DecisionRule):
             of_two = isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values())
@@ -248,6 +245,9 @@ def encode(
 ) -> Dataset:
     """Return all rows as codes of the states of the given variables, or of several sets of them.
 
+    `InputError` if a dataset has other variables, if the table cannot be read or has none of the features, or if no
+    value of some feature occurs in the training data (`milpbn.data.encodings.check_seen`).
+
     Parameters
     ----------
     source : Dataset, Table, pandas.DataFrame, str or path-like
@@ -269,12 +269,6 @@ def encode(
         If columns are absent; their features are marginalised.
     MilpbnWarning
         If most values of some feature do not occur in the training data, and the table is not refused.
-
-    Raises
-    ------
-    InputError
-        If a dataset has other variables, if the table cannot be read or has none of the features, or if no value of
-        some feature occurs in the training data (`milpbn.data.encodings.check_seen`).
     """
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas

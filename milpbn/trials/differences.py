@@ -17,16 +17,7 @@ from milpbn.util.declared import Count, NotNegative
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of one learner minus that of another on the same test rows, with a 95 % interval.
-
-    Attributes
-    ----------
-    rows : int
-        Number of different rows that were tested.
-    effective_rows : float or None
-        Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`); None where all
-        weights are equal.
-    """
+    """A figure of one learner minus that of another on the same test rows, with a 95 % interval."""
 
     #: What files of earlier versions lack.
     LATER: ClassVar[tuple[str, ...]] = ("effective_rows",)
@@ -34,7 +25,10 @@ class Difference:
     value: float
     low: float
     high: float
+    #: Number of different rows that were tested.
     rows: Count
+    #: Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`); None where all
+    #: weights are equal.
     effective_rows: NotNegative | None = None
 
     @property

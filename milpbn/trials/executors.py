@@ -131,6 +131,8 @@ def spread(
 ) -> Iterator[Inline]:
     """Yield where calls run: in this process, in `n_jobs` processes, or on the workers of a Dask cluster.
 
+    `InputError` if the cluster cannot be used, Dask is missing, or both a cluster and several processes are asked for.
+
     Parameters
     ----------
     workers : int or None
@@ -141,11 +143,6 @@ def spread(
         As for `Processes`.
     prepare : callable, optional
         A function that each Dask worker calls before its first call. It need not be called here.
-
-    Raises
-    ------
-    InputError
-        If the cluster cannot be used, Dask is missing, or both a cluster and several processes are asked for.
     """
     if dask is None and workers is None:
         yield Inline() if n_jobs == 1 else Processes(n_jobs, lost)
@@ -196,6 +193,8 @@ def finished(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each item and the result of its call as it ends, until told to stop.
 
+    `SolverError` with the message `lost`, if a worker process ends by itself.
+
     Parameters
     ----------
     call_of : callable
@@ -208,11 +207,6 @@ def finished(
         Whether a result is yielded when its call ends, or within `POLL_SECONDS`.
     most : float
         Number of calls at a time.
-
-    Raises
-    ------
-    SolverError
-        With the message `lost`, if a worker process ends by itself.
     """
     queued, running = queue(items), dict[Future[Any], Any]()
     try:

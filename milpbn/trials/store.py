@@ -63,16 +63,13 @@ class Store(Mapping[str, dict[str, Any]]):
     def add(self, cells: Mapping[str, Mapping[str, Any]]) -> None:
         """Append cells as one member: after a kill, the archive has all of them or none.
 
+        `InputError` if the archive cannot be read or written, or a value cannot be written as JSON.
+
         Parameters
         ----------
         cells : mapping
             Cells by their keys. Their values are written as `milpbn.util.jsonable.json_safe` returns them; a cell has
             no value ``key`` of its own.
-
-        Raises
-        ------
-        InputError
-            If the archive cannot be read or written, or a value cannot be written as JSON.
         """
         lines = [json.dumps(json_safe({"key": key, **cell}), allow_nan=False) for key, cell in cells.items()]
         member = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)

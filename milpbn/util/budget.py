@@ -145,19 +145,15 @@ class Budget:
     def check(self, doing: str, stage: str = "") -> None:
         """Raise an exception if work before the first structure has to stop, and enter a stage of progress.
 
+        `NoIncumbentError` if the time is over, or the memory limit is nearly reached. KeyboardInterrupt if a signal
+        was noted (`milpbn.util.interrupts`).
+
         Parameters
         ----------
         doing : str
             The current work, for the error message: "the tables of 40 parent sets were computed".
         stage : str
             The current work in a few words, for lines of progress; see `milpbn.util.stages`.
-
-        Raises
-        ------
-        NoIncumbentError
-            If the time is over, or the memory limit is nearly reached.
-        KeyboardInterrupt
-            If a signal was noted (`milpbn.util.interrupts`).
         """
         if stage:
             stages.enter(stage)
@@ -178,7 +174,8 @@ class Budget:
     def before(self, work: Callable[[], T], doing: str) -> T:
         """Return the result of work that does not ask whether to stop, such as reading a file.
 
-        Without a limit of time or memory the work runs in the calling thread.
+        Without a limit of time or memory the work runs in the calling thread. It raises what `check` raises if
+        the work has not ended `GRACE` seconds after the budget.
 
         Parameters
         ----------
@@ -186,11 +183,6 @@ class Budget:
             The work.
         doing : str
             The current work, as for `check`.
-
-        Raises
-        ------
-        NoIncumbentError, KeyboardInterrupt
-            As for `check`, if the work has not ended `GRACE` seconds after the budget.
         """
         if self.deadline is None and memory.memory_limit() is None:
             return work()

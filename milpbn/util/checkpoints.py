@@ -40,6 +40,8 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint atomically.
 
+    `InputError` if the file cannot be written.
+
     Parameters
     ----------
     path : str or path-like
@@ -49,11 +51,6 @@ def save_checkpoint(
     header, arrays : mapping
         As for `milpbn.util.archives.write_sealed`. Of a search and of a training, the header's ``seconds`` are those
         that it has taken (`seconds_of`).
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
     """
     known = {"kind": kind, "version": VERSION, "milpbn": __version__}
     write_sealed(path, {**known, **header}, arrays, compressed=False)
@@ -62,17 +59,15 @@ def save_checkpoint(
 def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int) -> Checkpoint | None:
     """Read a checkpoint; return None if there is no such file.
 
+    `InputError` if the file is not a checkpoint, was changed after it was written, or is one of another kind or
+    version.
+
     Parameters
     ----------
     kind : str or None
         The work that will go on from it; None accepts any.
     largest : int
         Largest number of bytes of its arrays.
-
-    Raises
-    ------
-    InputError
-        If the file is not a checkpoint, was changed after it was written, or is one of another kind or version.
     """
     if not Path(path).exists():
         return None
@@ -112,10 +107,7 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int
 def seconds_of(path: str | os.PathLike[str]) -> float:
     """Return how many seconds the work has taken that a checkpoint keeps; 0 if there is no such file.
 
-    Raises
-    ------
-    InputError
-        As `load_checkpoint`.
+    `InputError` as `load_checkpoint`.
     """
     found = load_checkpoint(path, None, LARGEST)
     seconds = 0.0 if found is None else found.header.get("seconds")

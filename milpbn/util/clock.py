@@ -87,7 +87,8 @@ def within(
 ) -> T | None:
     """Run work in a thread and return its result, or None if it is still running `GRACE` seconds after it should stop.
 
-    A thread that has not ended by then keeps running, and nobody waits for it.
+    A thread that has not ended by then keeps running, and nobody waits for it. What the work raises is raised again,
+    and KeyboardInterrupt after an `interrupt` that returned False.
 
     Parameters
     ----------
@@ -102,13 +103,6 @@ def within(
     daemon : bool
         Whether the process may end before the thread. It must not where kernels may be compiling in it: the interpreter
         would crash.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After an `interrupt` that returned False.
-    Exception
-        What the work raised.
     """
     answers: list[T] = []
     failures: list[BaseException] = []

@@ -46,7 +46,8 @@ def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
     """Return a dataclass of which a JSON object holds the attributes.
 
     The attributes that the dataclass names in its class attribute ``LATER`` may be missing in the object, or null, and
-    have their defaults then: files of earlier versions lack them.
+    have their defaults then: files of earlier versions lack them. `InputError` if the object has an unknown key, or if
+    a value is missing or not as it is declared.
 
     Parameters
     ----------
@@ -58,11 +59,6 @@ def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
         Keys that the object may have besides the attributes.
     **known : object
         Attributes that the caller has read otherwise.
-
-    Raises
-    ------
-    InputError
-        If the object has an unknown key, or if a value is missing or not as it is declared.
     """
     hints = _hints(kind, include_extras=True)
     declared = [a for a in fields(kind) if a.name not in known]  # type: ignore[arg-type]

@@ -32,10 +32,7 @@ SHOWN = 40
 def json_safe(value: Any) -> Any:
     """Return a value that consists of JSON's types: arrays become lists, NaN and infinity become None.
 
-    Raises
-    ------
-    InputError
-        If a value cannot be written as JSON.
+    `InputError` if a value cannot be written as JSON.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -77,11 +74,7 @@ def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False)
     """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
 
     `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding cp1252.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not UTF-8 text, or is far too large.
+    `InputError` if the file cannot be read, is not UTF-8 text, or is far too large.
     """
     try:
         with Path(path).open("rb") as file:  # a device may have no end
@@ -117,10 +110,7 @@ def unusable(what: str, path: str | os.PathLike[str], error: InputError) -> Inpu
 def parse_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a text; every number in it is within float64.
 
-    Raises
-    ------
-    InputError
-        If the text is not a JSON object, or holds NaN, Infinity, a number beyond float64 or a key twice.
+    `InputError` if the text is not a JSON object, or holds NaN, Infinity, a number beyond float64 or a key twice.
     """
     try:
         document = json.loads(
@@ -197,6 +187,9 @@ def finite_number(value: object) -> float | None:
 class Fields:
     """The values of a JSON object, each of which is read as the type that it must have.
 
+    `InputError` if the value is not an object. Methods raise it if a key is missing, or if its value has another type
+    or is out of range.
+
     Parameters
     ----------
     values : object
@@ -205,12 +198,6 @@ class Fields:
         Beginning of the error messages, such as "The result 'result.json'".
     path : str
         Place of the object within the document; empty for the document itself.
-
-    Raises
-    ------
-    InputError
-        If the value is not an object. Methods raise it if a key is missing, or if its value has another type or is
-        out of range.
     """
 
     def __init__(self, values: object, where: str, path: str = "") -> None:

@@ -32,12 +32,7 @@ _measured_at, _exceeded = -1.0, False
 def limited(most: int | None) -> Iterator[None]:
     """Limit the memory of this process and its child processes within the block, in all threads, to `most` bytes.
 
-    None adds no limit. Of several limits the smallest holds.
-
-    Raises
-    ------
-    InputError
-        If the limit is less than `LEAST`.
+    None adds no limit. Of several limits the smallest holds. `InputError` if the limit is less than `LEAST`.
     """
     if most is None:
         yield
@@ -161,11 +156,8 @@ def format_bytes(size: float) -> str:
 def require_memory(needed: int, what: str, remedy: str | Callable[[], str]) -> None:
     """Check that `needed` bytes of memory are available.
 
-    Raises
-    ------
-    InputError
-        If fewer bytes are available; `what` is the subject of its sentence, and `remedy` (or its result) the advice
-        that ends it.
+    `InputError` if fewer bytes are available; `what` is the subject of its sentence, and `remedy` (or its result) the
+    advice that ends it.
     """
     available = available_memory()
     if available is not None and needed > available:

@@ -24,13 +24,7 @@ class Range(NamedTuple):
     words: str
 
     def check(self, value: float) -> None:
-        """Refuse a value outside the range, or NaN.
-
-        Raises
-        ------
-        InputError
-            With the message of the range.
-        """
+        """Raise `InputError`, with the message of the range, for a value outside it, or NaN."""
         if not self.low <= value <= self.high:
             raise InputError(self.words.format(low=self.low, high=self.high, value=value))
 
@@ -104,13 +98,7 @@ def listed(names: Iterable[str], word: str) -> str:
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a value that is none of the words of an option.
-
-    Raises
-    ------
-    InputError
-        With the words.
-    """
+    """Raise `InputError`, with the words of an option, for a value that is none of them."""
     if value not in choices:
         raise InputError(f"{name} must be {listed(map(repr, choices), 'or')}, got {value!r}.")
 

@@ -57,18 +57,12 @@ class Setup:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where interactions come from.
+    """Where interactions come from."""
 
-    Attributes
-    ----------
-    exact : callable or None
-        Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if
-        it is not a candidate.
-    room : Room
-        How large the network of `grown` and `pairs` may be.
-    """
-
+    #: Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if it
+    #: is not a candidate.
     exact: Callable[[Dataset, Budget], Structure | None] | None = None
+    #: How large the network of `grown` and `pairs` may be.
     room: Room = field(default_factory=Room)
 
     def candidates(self, data: Dataset) -> list[str]:

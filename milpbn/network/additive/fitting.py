@@ -31,23 +31,15 @@ LEAST_CHANGE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class CellRows:
-    """Training or held-out rows.
+    """Training or held-out rows."""
 
-    Attributes
-    ----------
-    cells : int32 array, shape (M, T)
-        The cell of each row in each term.
-    classes : int64 array, shape (M,)
-        Class codes.
-    weights : float64 array, shape (M,)
-        Weights of the rows.
-    offset : float64 array, shape (M, C)
-        Scores to which those of the terms are added.
-    """
-
+    #: The cell of each row in each term, shape (M, T).
     cells: NDArray[np.int32]
+    #: Class codes, shape (M,).
     classes: NDArray[np.int64]
+    #: Weights of the rows, shape (M,).
     weights: NDArray[np.float64]
+    #: Scores to which those of the terms are added, shape (M, C).
     offset: NDArray[np.float64]
 
     def scores(self, weights: NDArray[np.float64], kappa: float) -> NDArray[np.float64]:

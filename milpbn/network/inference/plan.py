@@ -155,10 +155,7 @@ class EliminationPlan:
     def require_room(self, names: Sequence[str]) -> None:
         """Check that the factors, for one row of evidence, fit into memory.
 
-        Raises
-        ------
-        InputError
-            If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
+        `InputError` if they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
         """
         needed = self.order.total
         if needed < _SMALL:

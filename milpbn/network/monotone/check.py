@@ -21,20 +21,13 @@ from milpbn.util.jsonable import Fields, json_safe
 
 @dataclass(frozen=True)
 class MonotoneCheck:
-    """Whether a classifier is monotone in a column.
+    """Whether a classifier is monotone in a column."""
 
-    Attributes
-    ----------
-    constraint : MonotoneConstraint
-        What was asked.
-    smallest : float
-        The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
-    combinations : int
-        How many joint states of other columns this is about; 0 if no complete row's log-odds depend on the column.
-    """
-
+    #: What was asked.
     constraint: MonotoneConstraint
+    #: The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
     smallest: float
+    #: How many joint states of other columns this is about; 0 if no complete row's log-odds depend on the column.
     combinations: int
 
     @property
@@ -67,22 +60,15 @@ class MonotoneCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class MonotoneFit:
-    """What monotone features were asked for, whether the classifier has them, and what they cost.
+    """What monotone features were asked for, whether the classifier has them, and what they cost."""
 
-    Attributes
-    ----------
-    features : tuple of MonotoneCheck
-        One for each feature.
-    log_loss, free_log_loss : float or None
-        Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
-        strength without the constraints. None if nothing was fitted.
-    held_out_log_loss, free_held_out_log_loss : float or None
-        The same over the held-out rows of folds; None without folds.
-    """
-
+    #: One for each feature.
     features: tuple[MonotoneCheck, ...]
+    #: Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
+    #: strength without the constraints. None if nothing was fitted.
     log_loss: NotNegative | None = None
     free_log_loss: NotNegative | None = None
+    #: The same over the held-out rows of folds; None without folds.
     held_out_log_loss: NotNegative | None = None
     free_held_out_log_loss: NotNegative | None = None
 
@@ -112,12 +98,8 @@ def check_monotone(
 ) -> tuple[MonotoneCheck, ...]:
     """Return whether a classifier with these tables is monotone, exactly, over all complete rows.
 
-    Values that training never saw, and rows with missing values that are summed over, are not among them.
-
-    Raises
-    ------
-    InputError
-        If a column is not the classifier's or has no such order, or a table has a probability of 0.
+    Values that training never saw, and rows with missing values that are summed over, are not among them. `InputError`
+    if a column is not the classifier's or has no such order, or a table has a probability of 0.
     """
     if any((cpt.table <= 0).any() for cpt in cpts):
         raise InputError(

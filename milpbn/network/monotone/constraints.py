@@ -22,23 +22,15 @@ _RISING, _FALLING = ("+", "1", "increasing"), ("-", "-1", "decreasing")
 
 @dataclass(frozen=True)
 class MonotoneConstraint:
-    """The log-odds never fall along the states of a column, or never rise.
+    """The log-odds never fall along the states of a column, or never rise."""
 
-    Attributes
-    ----------
-    column : str
-        Name of the raw column.
-    rising : bool
-        Whether the log-odds never fall; else they never rise.
-    states : tuple of str
-        The states in ascending order; empty for that of intervals, numbers, dates or truth values.
-    classes : tuple of str
-        The classes in ascending order, each against the one before; of two the last is the one to detect.
-    """
-
+    #: Name of the raw column.
     column: str
+    #: Whether the log-odds never fall; else they never rise.
     rising: bool
+    #: The states in ascending order; empty for that of intervals, numbers, dates or truth values.
     states: tuple[str, ...]
+    #: The classes in ascending order, each against the one before; of two the last is the one to detect.
     classes: tuple[str, ...]
 
     @property
@@ -72,6 +64,8 @@ def read_monotone(
 ) -> tuple[MonotoneConstraint, ...]:
     """Return the monotone constraints that a user asks for, in the columns of these variables, the class last.
 
+    `InputError` if a column is no feature or its states have no order, or the classes have none.
+
     Parameters
     ----------
     asked : mapping or sequence
@@ -83,11 +77,6 @@ def read_monotone(
         Features and class.
     positive : str, optional
         The class of two that is meant where `asked` does not say it.
-
-    Raises
-    ------
-    InputError
-        If a column is no feature or its states have no order, or the classes have none.
     """
     columns = by_column(variables[:-1])
     if not isinstance(asked, Mapping):
@@ -156,23 +145,15 @@ def _ordered_classes(target: Variable, positive: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StateOrder:
-    """The order of the states of a monotone column, in the codes of a classifier's variables.
+    """The order of the states of a monotone column, in the codes of a classifier's variables."""
 
-    Attributes
-    ----------
-    places : tuple of int
-        Positions of the column's variables.
-    finest : int
-        The one of them with the most states.
-    codes : tuple of int
-        Its states, without that of missing values, in the order along which the log-odds never fall.
-    classes : tuple of int
-        The classes in ascending order.
-    """
-
+    #: Positions of the column's variables.
     places: tuple[int, ...]
+    #: The one of them with the most states.
     finest: int
+    #: Its states, without that of missing values, in the order along which the log-odds never fall.
     codes: tuple[int, ...]
+    #: The classes in ascending order.
     classes: tuple[int, ...]
 
     @classmethod

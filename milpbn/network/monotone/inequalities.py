@@ -51,22 +51,15 @@ Entries = list[tuple[NDArray[np.int64], NDArray[np.int64], float]]
 
 @dataclass(frozen=True, eq=False)
 class MonotoneRows:
-    """The inequalities: the matrices times unknowns of cells and of minima, plus constants, are at least 0.
+    """The inequalities: the matrices times unknowns of cells and of minima, plus constants, are at least 0."""
 
-    Attributes
-    ----------
-    cells, minima : sparse arrays, shapes (R, K) and (R, G)
-        Factors of the differences between classes of the unknowns.
-    constants : float64 array, shape (R, C - 1)
-        What the known scores add.
-    contrast : float64 array, shape (C', C - 1)
-        From unknowns of classes to differences between classes. C' is 1 where an unknown is itself the second class's
-        score minus the first's.
-    """
-
+    #: Factors of the differences between classes of the unknowns, shapes (R, K) and (R, G).
     cells: sparse.csr_array
     minima: sparse.csr_array
+    #: What the known scores add, shape (R, C - 1).
     constants: NDArray[np.float64]
+    #: From unknowns of classes to differences between classes, shape (C', C - 1). C' is 1 where an unknown is itself
+    #: the second class's score minus the first's.
     contrast: NDArray[np.float64]
 
     @classmethod

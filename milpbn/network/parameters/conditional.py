@@ -40,20 +40,13 @@ class Stopped(Exception):  # noqa: N818  # no error: the caller asked for it
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Distinct rows of feature values, with the weight of every class in each.
+    """Distinct rows of feature values, with the weight of every class in each."""
 
-    Attributes
-    ----------
-    indicators : sparse array, shape (U, K)
-        For each row, 1 for the joint state of every family, else 0.
-    codes : int32 array, shape (U, V)
-        State codes; those of the class have no meaning.
-    weights : float64 array, shape (U, C)
-        Total weight of the samples by class.
-    """
-
+    #: For each row, 1 for the joint state of every family, else 0; shape (U, K).
     indicators: sparse.csr_array
+    #: State codes, shape (U, V); those of the class have no meaning.
     codes: NDArray[np.int32]
+    #: Total weight of the samples by class, shape (U, C).
     weights: NDArray[np.float64]
 
     @cached_property

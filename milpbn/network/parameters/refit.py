@@ -56,6 +56,7 @@ def refit_classifier(
     """Return a classifier with refitted parameters, and the record, which its provenance holds as well.
 
     A fit that is not over `milpbn.util.clock.GRACE` seconds after it was asked to stop is no longer waited for.
+    `InputError` if the method does not exist, or the data have unknown values or another structure.
 
     Parameters
     ----------
@@ -78,11 +79,6 @@ def refit_classifier(
     monotone : sequence of MonotoneConstraint
         Features in which the log-odds never fall or never rise. They take deviations; where a method has none, their
         strength is the largest one of `STRENGTHS`. If there is no time for a fit, neighbouring states share weights.
-
-    Raises
-    ------
-    InputError
-        If the method does not exist, or the data have unknown values or another structure.
     """
     how, own = ParameterMethod.parse(method), Budget(whole=budget)
     orders = tuple(StateOrder.of(constraint, classifier.variables) for constraint in monotone)
