@@ -149,7 +149,7 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
-    steps, constants = plan.merged()
+    steps = plan.steps
     results: list[str] = []
     for step in steps:
         # Codes of missing values and of values without a state count from a table's end.
@@ -168,7 +168,7 @@ def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
         axis = graph.constant(np.array([1]))
         results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
     ends = [result for step, result in zip(steps, results, strict=True) if not step.left]
-    joint = graph.sum([zeros, graph.constant(constants[None]), *ends])
+    joint = graph.sum([zeros, graph.constant(plan.constants[None]), *ends])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
