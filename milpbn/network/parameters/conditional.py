@@ -22,20 +22,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import minimize
 
 from milpbn.data.dataset import Dataset
+from milpbn.network.convex import Stopped, minimum
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 
 #: Largest number of iterations of the solver.
 MAX_ITERATIONS = 5000
-#: Number of earlier steps that the solver's model of the curvature remembers.
-MEMORY = 20
-
-
-class Stopped(Exception):  # noqa: N818  # no error: the caller asked for it
-    """Raised by `fit_deviations` if its caller asked it to stop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,26 +210,13 @@ def fit_deviations(
     gradient at the end, relative to the square root of the total weight. `Stopped` is raised if `stopping`, asked at
     every evaluation, returns True.
     """
-    scale = 1.0 / np.sqrt(curvature(rows, strength))
-    size = rows.weight
 
-    def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         if stopping():
             raise Stopped
-        value, gradient = objective(scale * point.reshape(start.shape), rows, offset, strength)
-        return value / size, (scale * gradient).ravel() / size
+        return objective(point, rows, offset, strength)
 
-    found = minimize(
-        scaled,
-        (start / scale).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": MAX_ITERATIONS,
-            "maxfun": 2 * MAX_ITERATIONS,
-            "maxcor": MEMORY,
-            "gtol": tolerance / np.sqrt(size),
-            "ftol": 0.0,
-        },
+    scale, size = 1.0 / np.sqrt(curvature(rows, strength)), rows.weight
+    return minimum(
+        loss, start, scale, tolerance=tolerance / np.sqrt(size), iterations=MAX_ITERATIONS, unit=size
     )
-    return scale * np.asarray(found.x).reshape(start.shape)

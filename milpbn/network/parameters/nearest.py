@@ -22,14 +22,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
+from milpbn.network.convex import minimum
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import marginal, total_log
 from milpbn.network.inference.plan import Planner
-from milpbn.network.parameters.conditional import MEMORY
 from milpbn.network.parameters.normalised import upward
 from milpbn.network.structure import Structure
 
@@ -69,26 +68,16 @@ def nearest(
     goal = families.margins([cpt.table for cpt in generative])
     if not goal.size:
         return list(weights)
-    scale = 1.0 / np.sqrt(np.maximum(goal, RAREST))
 
-    def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        summands = scale * point
+    def loss(summands: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         log_sum, margins = families.evaluate(logs, summands)
-        return log_sum - float(goal @ summands), scale * (margins - goal)
+        return log_sum - float(goal @ summands), margins - goal
 
-    def callback(intermediate_result: OptimizeResult) -> None:
-        if stopping():
-            raise StopIteration
-
-    found = minimize(
-        scaled,
-        np.zeros_like(goal),
-        jac=True,
-        method="L-BFGS-B",
-        callback=callback,
-        options={"maxiter": MAX_ITERATIONS, "maxcor": MEMORY, "gtol": TOLERANCE, "ftol": 0.0},
+    scale = 1.0 / np.sqrt(np.maximum(goal, RAREST))
+    summands = minimum(
+        loss, np.zeros_like(goal), scale, tolerance=TOLERANCE, iterations=MAX_ITERATIONS, stopping=stopping
     )
-    tables = families.added(logs, scale * np.asarray(found.x))
+    tables = families.added(logs, summands)
     return [replace(cpt, table=table) for cpt, table in zip(weights, tables, strict=True)]
 
 
