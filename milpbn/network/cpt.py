@@ -77,7 +77,9 @@ def fit_cpts(
 
     with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
     P12). A parent configuration without samples has the uniform row, even with a = 0. These are Laplace-smoothed
-    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one.
+    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one. `InputError` if the
+    structure has other variables than the data, a value has no state, ``smoothing`` is negative or above
+    `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than `MAX_TABLE_ENTRIES` entries.
 
     Parameters
     ----------
@@ -94,13 +96,6 @@ def fit_cpts(
     -------
     list of Cpt, length V
         One per variable, in order.
-
-    Raises
-    ------
-    InputError
-        If the structure has other variables than the data, a value has no state, ``smoothing`` is negative or
-        above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
-        `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     if not 0 <= smoothing <= LARGEST_SMOOTHING:
@@ -227,7 +222,8 @@ def class_log_joint(
     """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
     An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of the
-    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
+    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states. `InputError`
+    if the codes have another number of columns than the structure, or a code is out of range.
 
     Parameters
     ----------
@@ -248,11 +244,6 @@ def class_log_joint(
     -------
     float64 array, shape (M, C)
         In nats; ``-inf`` where an unsmoothed table holds 0.
-
-    Raises
-    ------
-    InputError
-        If the codes have another number of columns than the structure, or a code is out of range.
     """
     n_features = len(structure.names) - 1
     if codes.ndim != 2 or codes.shape[1] != n_features + 1:

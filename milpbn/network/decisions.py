@@ -63,10 +63,7 @@ class DecisionRule:
     def of(cls, costs: Costs, classes: Sequence[str], rarest: str | None) -> DecisionRule:
         """Return the decision that costs describe; `rarest` is positive of two classes if the costs do not say it.
 
-        Raises
-        ------
-        InputError
-            If a class has no cost, a label is no class, or a cost is no number.
+        `InputError` if a class has no cost, a label is no class, or a cost is no number.
         """
         if not isinstance(costs, Mapping):
             costs = costs.T.to_dict() if hasattr(costs, "T") else {}

@@ -69,6 +69,8 @@ def monitor(
 ) -> Monitoring:
     """Compare new rows with the reference, and raise an alarm where a change is large and cannot be chance.
 
+    `InputError` if there are no rows, a limit is out of range, or a file without the rows by state has no reference.
+
     Parameters
     ----------
     classifier : Classifier, PseudoClassifier or AveragedClassifier
@@ -85,11 +87,6 @@ def monitor(
         reference, as a share of that value. An alarm needs a larger share, and a small p-value.
     alpha : float
         Probability of a false alarm in the whole comparison, at most; every figure that is judged gets an equal part.
-
-    Raises
-    ------
-    InputError
-        If there are no rows, a limit is out of range, or a file without the rows by state has no reference.
     """
     psi, loss, alpha = (real_number(*item) for item in (("psi", psi), ("loss", loss), ("alpha", alpha)))
     if psi < 0 or loss < 0 or not 0 < alpha < 1:
@@ -130,12 +127,7 @@ def strangeness(classifier: TableClassifier, data: Dataset) -> NDArray[np.float6
 
     It is near 1 for a row unlike almost all that the network generates, and compares log P(known features of the row).
     The rows of the network, `SAMPLE` with a fixed seed, lack the features that the row lacks. Values that training
-    never saw count as missing.
-
-    Raises
-    ------
-    InputError
-        If the model has no joint distribution.
+    never saw count as missing. `InputError` if the model has no joint distribution.
     """
     codes = np.where(data.codes < 0, MISSING, data.codes)
     if data.has_class:

@@ -25,6 +25,8 @@ from milpbn.util.plurals import counted
 class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 
+    `InputError` if the tables do not fit the variables, or do not hold probabilities.
+
     Attributes
     ----------
     variables : tuple of Variable, length V = N + 1
@@ -33,11 +35,6 @@ class PseudoClassifier(TableClassifier):
         One table per variable; the graph of their parents may have cycles.
     decision, conformal
         As those of a `Classifier`.
-
-    Raises
-    ------
-    InputError
-        If the tables do not fit the variables, or do not hold probabilities.
     """
 
     variables: tuple[Variable, ...]

@@ -43,6 +43,7 @@ def draw_curve(
     """Draw how well a class is told from the others, or each of at most eight classes from all others.
 
     Dots on the curve of a single class are the decisions of the classifier; dashed lines are what chance gives.
+    `InputError` if there are no probabilities, or no class of which only some rows are.
 
     Parameters
     ----------
@@ -58,11 +59,6 @@ def draw_curve(
         Name of the data.
     width : float
         Of the picture, in pixels.
-
-    Raises
-    ------
-    InputError
-        If there are no probabilities, or no class of which only some rows are.
     """
     if rows.classes is None or rows.predicted is None or rows.probabilities is None:
         raise InputError("Without probabilities of the classes there are no curves to draw.")

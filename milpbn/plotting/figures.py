@@ -19,18 +19,14 @@ from milpbn.util.printing import printable
 def draw_comparison(document: Mapping[str, Any]) -> Scene:
     """Draw the accuracies of ``milpbn compare --output`` with their intervals, and the differences to one learner.
 
-    Where a class has less than 10 % of the rows, ROC-AUC takes the place of the accuracy.
+    Where a class has less than 10 % of the rows, ROC-AUC takes the place of the accuracy. `InputError` if it is not
+    such a file, or has no accuracies.
 
     Parameters
     ----------
     document : mapping
         The contents of the file. Where it lacks intervals or differences there are none in the picture, and where it
         lacks test rows the accuracies are those of the training rows.
-
-    Raises
-    ------
-    InputError
-        If it is not such a file, or has no accuracies.
     """
     rows = document.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) and "name" in row for row in rows):

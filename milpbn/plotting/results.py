@@ -50,17 +50,14 @@ def draw_structure(
 def draw_trace(result: Result, width: float = 640.0) -> Scene:
     """Draw incumbent and bound over time, the gap between them shaded.
 
+    `InputError` if the result has no trace.
+
     Parameters
     ----------
     result : Result
         With a trace.
     width : float
         Of the picture, in pixels.
-
-    Raises
-    ------
-    InputError
-        If the result has no trace.
     """
     if not result.trace:
         raise InputError("The result has no trace to draw; it comes from a run that found nothing.")
@@ -89,13 +86,7 @@ def draw_trace(result: Result, width: float = 640.0) -> Scene:
 
 
 def draw_result(result: Result, losses: Mapping[tuple[int, int], float] | None = None) -> Scene:
-    """Draw the network, and beside or below it the trace.
-
-    Raises
-    ------
-    InputError
-        If the result has no structure or no trace.
-    """
+    """Draw the network, and beside or below it the trace; `InputError` if the result has no structure or no trace."""
     if result.structure is None:
         raise InputError("The result has no structure to draw.")
     has_class = result.data.classes > 0

@@ -80,10 +80,7 @@ class FamilyTable:
     def log_ratios(self, label: str, against: str) -> NDArray[np.float64]:
         """Return the log-ratios of two classes in nats, shape (states of each parent..., states of the variable).
 
-        Raises
-        ------
-        InputError
-            If a label is not a class.
+        `InputError` if a label is not a class.
         """
         for name in (label, against):
             if name not in self.classes:

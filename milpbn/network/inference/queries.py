@@ -83,17 +83,15 @@ class Queries:
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return P(variable | evidence) by state label.
 
+        `InputError` if a name or a class label is unknown, the evidence is impossible, or the tables would need too
+        much memory.
+
         Parameters
         ----------
         variable : str
             Name of a feature or of the class, which is not in the evidence.
         evidence : mapping from name to value, optional
             Known values of any variables.
-
-        Raises
-        ------
-        InputError
-            If a name or a class label is unknown, the evidence is impossible, or the tables would need too much memory.
 
         Warns
         -----
@@ -152,6 +150,8 @@ class Queries:
     ) -> Dataset:
         """Return independent samples of all variables from P(variables | evidence).
 
+        `InputError` as `posterior` raises it.
+
         Parameters
         ----------
         n_samples : int
@@ -165,11 +165,6 @@ class Queries:
         -------
         Dataset
             The rows in this classifier's states; its property ``labels`` has their labels.
-
-        Raises
-        ------
-        InputError
-            See `posterior`.
         """
         network = self._network()
         n_samples = whole_number("n_samples", n_samples)

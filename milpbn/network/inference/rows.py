@@ -30,7 +30,8 @@ def log_joint_of_rows(
 
     A row without missing values gets the number of `milpbn.network.cpt.class_log_joint`, to the last bit. For the
     others it is the logarithm of the sum of exp(that number) over all states of the missing features. If the tables
-    form no acyclic graph (a pseudo-TAN), it is the same sum.
+    form no acyclic graph (a pseudo-TAN), it is the same sum. `InputError` if the sums would need too much memory, or a
+    code is out of range.
 
     Parameters
     ----------
@@ -47,11 +48,6 @@ def log_joint_of_rows(
     -------
     float64 array, shape (M, C)
         In nats.
-
-    Raises
-    ------
-    InputError
-        If the sums would need too much memory, or a code is out of range.
     """
     structure = Structure.empty(tuple(names))  # of which `class_log_joint` reads the names only
     missing = codes[:, :-1] == MISSING

@@ -45,6 +45,8 @@ def decide_by_folds(
 
     Folds hold out every training row once; the tables are fitted to the others, and the structure, its cuts and the
     parameters' kappa and strength stay as they are. The threshold is halfway between two of the probabilities.
+    `InputError` if there are more than two classes, a share is out of range or cannot be reached, the rows are not
+    those that the classifier was fitted to, or its tables are those of the recipe ``accurate``.
 
     Parameters
     ----------
@@ -60,12 +62,6 @@ def decide_by_folds(
         The class to detect; by default the rarer one.
     random_state : int
         Seed of the folds.
-
-    Raises
-    ------
-    InputError
-        If there are more than two classes, a share is out of range or cannot be reached, the rows are not those that
-        the classifier was fitted to, or its tables are those of the recipe ``accurate``.
     """
     if (sensitivity is None) == (alarm_rate is None):
         raise InputError("Give either a sensitivity (--sensitivity) or a rate of alarms (--alarm-rate).")
