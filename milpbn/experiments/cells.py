@@ -96,14 +96,10 @@ class KeptCells:
     def read(self, cell: Cell, *, any_budget: bool = False) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
 
-        A search that ended with a proof stands for the same search with more time. `InputError` if the archive cannot
-        be read, or a cell in it is incomplete.
-
-        Parameters
-        ----------
-        any_budget : bool
-            Return what the same search found with the most time that is kept: most time for the choice before it, then
-            a proof, then most time for the search. A failure is returned only where nothing else is kept.
+        A search that ended with a proof stands for the same search with more time. With `any_budget` it is what the
+        same search found with the most time that is kept: most time for the choice before it, then a proof, then most
+        time for the search; a failure only where nothing else is kept. `InputError` if the archive cannot be read, or a
+        cell in it is incomplete.
         """
         document = self._store.get(cell.key)
         kept = None if document is None else self._parsed(cell.key, document)[1]

@@ -145,15 +145,9 @@ class Budget:
     def check(self, doing: str, stage: str = "") -> None:
         """Raise an exception if work before the first structure has to stop, and enter a stage of progress.
 
-        `NoIncumbentError` if the time is over, or the memory limit is nearly reached. KeyboardInterrupt if a signal
-        was noted (`milpbn.util.interrupts`).
-
-        Parameters
-        ----------
-        doing : str
-            The current work, for the error message: "the tables of 40 parent sets were computed".
-        stage : str
-            The current work in a few words, for lines of progress; see `milpbn.util.stages`.
+        `doing` is the current work for the error message, such as "the tables of 40 parent sets were computed", and
+        `stage` the same in a few words, for lines of progress (`milpbn.util.stages`). `NoIncumbentError` if the time is
+        over, or the memory limit is nearly reached. KeyboardInterrupt if a signal was noted (`milpbn.util.interrupts`).
         """
         if stage:
             stages.enter(stage)
@@ -174,15 +168,8 @@ class Budget:
     def before(self, work: Callable[[], T], doing: str) -> T:
         """Return the result of work that does not ask whether to stop, such as reading a file.
 
-        Without a limit of time or memory the work runs in the calling thread. It raises what `check` raises if
-        the work has not ended `GRACE` seconds after the budget.
-
-        Parameters
-        ----------
-        work : callable
-            The work.
-        doing : str
-            The current work, as for `check`.
+        Without a limit of time or memory the work runs in the calling thread. It raises what `check` raises if the work
+        has not ended `GRACE` seconds after the budget. `doing` is as for `check`.
         """
         if self.deadline is None and memory.memory_limit() is None:
             return work()

@@ -187,17 +187,9 @@ def finite_number(value: object) -> float | None:
 class Fields:
     """The values of a JSON object, each of which is read as the type that it must have.
 
-    `InputError` if the value is not an object. Methods raise it if a key is missing, or if its value has another type
-    or is out of range.
-
-    Parameters
-    ----------
-    values : object
-        The value that must be a JSON object.
-    where : str
-        Beginning of the error messages, such as "The result 'result.json'".
-    path : str
-        Place of the object within the document; empty for the document itself.
+    `where` begins the error messages, such as "The result 'result.json'"; `path` is the place of the object within the
+    document, empty for the document itself. `InputError` if the value is not an object. Methods raise it if a key is
+    missing, or if its value has another type or is out of range.
     """
 
     def __init__(self, values: object, where: str, path: str = "") -> None:

@@ -72,12 +72,8 @@ def exceeded() -> bool:
 class Growth:
     """The memory that this process takes from now on, on a machine that it shares with others.
 
-    It may take half as much as is still free. So any number of processes leave some, although none knows the others.
-
-    Parameters
-    ----------
-    most : int or None
-        Bytes that the process may have in memory in all, if there is such a limit.
+    It may take half as much as is still free. So any number of processes leave some, although none knows the others. If
+    there is such a limit, the process may have `most` bytes in memory in all.
     """
 
     def __init__(self, most: int | None = None) -> None:

@@ -18,10 +18,7 @@ from milpbn.util.printing import printable
 class ProgressLine:
     """A line on a stream, which the next line replaces where that is possible; every thread may use it.
 
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where to write; by default `sys.stderr` at the time of writing, or the output of the notebook's cell.
+    The stream is by default `sys.stderr` at the time of writing, or the output of the notebook's cell.
 
     Attributes
     ----------

@@ -61,13 +61,9 @@ def _libraries(n_modules: int) -> ThreadpoolController:
 def in_parts(work: Callable[[int, int], object], n: int, parallel: bool) -> None:
     """Call ``work(begin, end)`` for parts of range(n), in any order and several at a time.
 
-    Parameters
-    ----------
-    work : callable
-        Calls a kernel that releases the interpreter lock. Different parts must not write to the same places. If it
-        raises an exception, that is raised again after all threads have ended.
-    parallel : bool
-        Use `thread_count` threads; otherwise all work is one part, in the calling thread.
+    The work calls a kernel that releases the interpreter lock; different parts must not write to the same places. If it
+    raises an exception, that is raised again after all threads have ended. Unless `parallel`, all work is one part, in
+    the calling thread; else `thread_count` threads do it.
     """
     threads = min(thread_count(), n) if parallel else 1
     if threads < 2:

@@ -121,16 +121,8 @@ class OutOfTime(Exception):  # noqa: N818  # no error: the choice ends with what
 class Folds:
     """Fitted models of candidates on the parts of folds.
 
-    Parameters
-    ----------
-    parts : callable
-        Returns the parts for cuts; it is asked once for each.
-    sources : Sources
-        Where the interactions of a fold come from.
-    weights : float64 array, shape (M,)
-        Weights of the rows.
-    repeats : int
-        How often each row is held out.
+    `parts` returns the parts for cuts, and is asked once for each; `sources` says where the interactions of a fold come
+    from. The rows have weights, shape (M,), and each is held out `repeats` times.
     """
 
     def __init__(

@@ -196,15 +196,9 @@ class Planner:
     ) -> EliminationPlan:
         """Return the plan of eliminating the free variables, except for the kept ones, which the answer is about.
 
-        Parameters
-        ----------
-        codes : intp array, shape (M, V)
-            The rows of evidence.
-        free : bool array, shape (V,)
-            Variables that are missing in some row, or kept.
-        whole : bool
-            Whether every variable matters. Else those without known or kept descendants are left out, because their
-            tables sum to 1. (In a graph with cycles they do not, and all stay.)
+        The rows of evidence are codes, shape (M, V); `free`, shape (V,), are the variables that are missing in some
+        row, or kept. Unless the `whole` network matters, variables without known or kept descendants are left out,
+        because their tables sum to 1. (In a graph with cycles they do not, and all stay.)
         """
         relevant = self.tables
         if not whole and self._acyclic:

@@ -120,14 +120,8 @@ def check_classifier(
 ) -> tuple[MonotoneCheck, ...]:
     """Return whether any classifier with tables is monotone in some features; see `check_monotone`.
 
-    Parameters
-    ----------
-    classifier : Classifier or PseudoClassifier
-        A network, fitted with such constraints or not; an average of networks is refused.
-    asked : mapping
-        As for `read_monotone`, for example ``{"age": "+"}``.
-    positive : str, optional
-        The class of two that is meant; by default the one that is less probable without any evidence.
+    What is `asked` is as for `read_monotone`, for example ``{"age": "+"}``. The class of two that is meant is
+    `positive`, by default the one that is less probable without any evidence. An average of networks is refused.
     """
     if isinstance(classifier, AveragedClassifier):
         raise InputError(

@@ -64,19 +64,11 @@ def read_monotone(
 ) -> tuple[MonotoneConstraint, ...]:
     """Return the monotone constraints that a user asks for, in the columns of these variables, the class last.
 
-    `InputError` if a column is no feature or its states have no order, or the classes have none.
-
-    Parameters
-    ----------
-    asked : mapping or sequence
-        By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the states
-        in the order along which they never fall. ``positive`` may name the class of two that is meant, ``--positive``
-        also where a column is called ``positive``. A sequence has a number for each column, as scikit-learn's
-        ``monotonic_cst``.
-    variables : sequence of Variable
-        Features and class.
-    positive : str, optional
-        The class of two that is meant where `asked` does not say it.
+    A mapping has by column ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the
+    states in the order along which they never fall; its ``positive`` may name the class of two that is meant,
+    ``--positive`` also where a column is called ``positive``, and else it is the argument `positive`. A sequence has a
+    number for each column, as scikit-learn's ``monotonic_cst``. `InputError` if a column is no feature or its states
+    have no order, or the classes have none.
     """
     columns = by_column(variables[:-1])
     if not isinstance(asked, Mapping):

@@ -129,18 +129,9 @@ def constrained_minimum(
 ) -> NDArray[np.float64]:
     """Return the unknowns, shape (K, C'), that minimise a convex loss under inequalities, up to small violations.
 
-    They are the last ones if `stopping`, asked at every evaluation, returns True.
-
-    Parameters
-    ----------
-    loss : callable
-        Returns the loss in nats at unknowns, and its gradient.
-    start : float64 array, shape (K, C')
-        Where to begin, such as the minimum without inequalities.
-    curvature : float64 array, shape (K, 1)
-        An upper bound on the second derivatives of the loss.
-    tolerance : float
-        For the largest component of the scaled gradient at the end.
+    They are the last ones if `stopping`, asked at every evaluation, returns True. The search begins at `start`, such as
+    the minimum without inequalities; `curvature`, shape (K, 1), is an upper bound on the second derivatives of the
+    loss, in nats, and `tolerance` is for the largest component of the scaled gradient at the end.
     """
     transposed = rows.cells.T.tocsr(), rows.minima.T.tocsr()
     multipliers = np.zeros_like(rows.constants)

@@ -127,16 +127,8 @@ class Design:
 
         The mean over the classes in the second term changes no posterior. It only says which of the many tables with
         the same posteriors are meant: those whose differences between joint states are the generative ones, apart from
-        what the posterior fixes.
-
-        Parameters
-        ----------
-        logs : sequence of Cpt, length V
-            Logarithms of the generative tables.
-        kappa : float
-            Share of their contrasts between classes.
-        deviations : float64 array, shape (K, C), or None
-            Deviations d; None for none.
+        what the posterior fixes. The logarithms are those of the generative tables, kappa the share of their contrasts
+        between classes, and d the deviations, shape (K, C); None for none.
         """
         target = len(logs) - 1
         out = []

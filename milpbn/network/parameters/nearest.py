@@ -51,14 +51,9 @@ def nearest(
     """Return weights with the same posteriors whose normalised tables are nearest to the generative ones.
 
     They have the summands of the last iteration if `stopping`, asked after each, returned True, and none if the
-    distribution of the class's parents would need too much memory.
-
-    Parameters
-    ----------
-    structure, weights
-        As for `milpbn.network.parameters.normalised.normalised`.
-    generative : sequence of Cpt, length V
-        Logarithms of the generative tables of the same structure.
+    distribution of the class's parents would need too much memory. Structure and weights are as for
+    `milpbn.network.parameters.normalised.normalised`; `generative` are the logarithms of the generative tables of the
+    same structure.
     """
     try:
         families = _Families(structure, generative)
