@@ -20,7 +20,7 @@ from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.cells import Cell, KeptCells
 from milpbn.experiments.images import files_hash, image_folder, part_names
 from milpbn.experiments.networks import ClosedFormMethod
-from milpbn.experiments.page import head, read_remarks
+from milpbn.experiments.page import read_remarks, table
 from milpbn.experiments.paper import Choice, Paper, Wanted, state
 from milpbn.experiments.runner import Study, Task
 from milpbn.learners.differentiable.learner import DifferentiableTan
@@ -260,10 +260,11 @@ class R20(Paper):
             "",
             "## Table 1: test errors in percent",
             "",
-            *head("data", "structure", "R20", "best", "validated", "experiments"),
+            *table(
+                ["data", "structure", "R20", "best", "validated", "experiments"],
+                (row for search in searches for row in _rows(search, store, found[search.title])),
+            ),
         ]
-        for search in searches:
-            lines += _rows(search, store, found[search.title])
         for number, panels in (("2", list(_figure_2(found))), ("3", list(_figure_3(found)))):
             if panels:
                 rows = (stacked(panels[k : k + 2], beside=True) for k in range(0, len(panels), 2))
@@ -280,7 +281,7 @@ class R20(Paper):
         return "\n".join([*lines, *said, "", f"Processor time: {spent}."]) + "\n"
 
 
-def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> Iterator[str]:
+def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> Iterator[list[str]]:
     """Yield the rows of Table 1 for a data set."""
     likelihood: dict[str, list[float]] = {}
     for task in search.tasks():
@@ -295,7 +296,7 @@ def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -
         elif kind in likelihood:
             cells = [f"{fmean(likelihood[kind]):.2f}", "", ""]
         published = f"{PUBLISHED[search.title][kind]:.2f}"
-        yield f"| {' | '.join([search.title, TITLES[kind], published, *cells])} |"
+        yield [search.title, TITLES[kind], published, *cells]
 
 
 def _panel(title: str, those: Sequence[Experiment], name: Callable[[Experiment], str]) -> Scene:

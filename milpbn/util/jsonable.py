@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,7 +31,9 @@ SHOWN = 40
 
 
 def json_safe(value: Any) -> Any:
-    """Return a value that consists of JSON's types: arrays become lists, NaN and infinity become None.
+    """Return a value that consists of JSON's types: arrays become lists, NaN and infinity None.
+
+    A dataclass becomes what its method ``to_dict`` returns, or its attributes if it has none.
 
     `InputError` if a value cannot be written as JSON.
     """
@@ -44,6 +47,8 @@ def json_safe(value: Any) -> Any:
         return {str(key): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_safe(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return json_safe(value.to_dict() if hasattr(value, "to_dict") else vars(value))
     raise InputError(
         f"A value of type {type(value).__name__} cannot be written to JSON; convert it to text first."
     )

@@ -78,8 +78,7 @@ class AdditiveFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        own = {key: value for key, value in vars(self).items() if key != "trials"}
-        return {"trials": [json_safe(vars(trial)) for trial in self.trials], **json_safe(own)}
+        return json_safe(vars(self))
 
     @classmethod
     def read(cls, f: Fields) -> AdditiveFit:

@@ -117,6 +117,10 @@ class Prediction:
     def __str__(self) -> str:
         return self.to_text()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe(vars(self))
+
     def to_text(self) -> str:
         """Return the explanation as lines of text."""
         return f"{self.heading}; {self.share}"
@@ -170,10 +174,6 @@ class LocalExplanation(Prediction):
             rows.append((sum(c.log_odds for c in left), counted(len(left), "smaller contribution")))
         return rows + [(c.log_odds, c.condition) for c in base]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "contributions": [vars(c) for c in self.contributions]})
-
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
@@ -207,10 +207,6 @@ class SeveralLocalExplanations(Prediction):
     """
 
     members: tuple[LocalExplanation, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
 
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""

@@ -125,6 +125,14 @@ class Margins:
         """The weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma."""
         return None if self.gamma is None else soft_margin(self.log_margins, self.gamma, self.weights)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, with the histogram instead of all log-margins."""
+        weights, edges = self.histogram()
+        own = {"gamma": self.gamma, "soft_margin": self.soft_margin}
+        return json_safe(
+            {**own, "histogram": {"edges": edges, "weights": weights}, "below_gamma": self.below_gamma}
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GlobalExplanation:
@@ -159,24 +167,7 @@ class GlobalExplanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are None."""
-        margins = None
-        if self.margins is not None:
-            weights, edges = self.margins.histogram()
-            margins = {
-                "gamma": self.margins.gamma,
-                "soft_margin": self.margins.soft_margin,
-                "histogram": {"edges": edges, "weights": weights},
-                "below_gamma": [vars(low) for low in self.margins.below_gamma],
-            }
-        importances = None if self.importances is None else [vars(i) for i in self.importances]
-        return json_safe(
-            {
-                **vars(self),
-                "tables": [table.to_dict() for table in self.tables],
-                "importances": importances,
-                "margins": margins,
-            }
-        )
+        return json_safe(vars(self))
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanation as lines of text, with at most this many families, samples or rows of a table."""
@@ -205,7 +196,7 @@ class SeveralGlobalExplanations:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are None."""
-        return {"members": [member.to_dict() for member in self.members]}
+        return json_safe(vars(self))
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanations as lines of text, each as `GlobalExplanation.to_text` writes it."""

@@ -48,8 +48,7 @@ class MonotoneCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        own = {"smallest": self.smallest, "combinations": self.combinations}
-        return {"constraint": self.constraint.to_dict(), **own, "holds": self.holds}
+        return json_safe({**vars(self), "holds": self.holds})
 
     @classmethod
     def read(cls, f: Fields) -> MonotoneCheck:
@@ -79,7 +78,7 @@ class MonotoneFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        return json_safe({**vars(self), "features": [check.to_dict() for check in self.features]})
+        return json_safe(vars(self))
 
     def describe(self) -> list[str]:
         """Return sentences for the user."""

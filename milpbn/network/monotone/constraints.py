@@ -13,6 +13,7 @@ from milpbn.data.dataset import Variable, by_column, finest
 from milpbn.data.labels import label_of
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
+from milpbn.util.jsonable import json_safe
 from milpbn.util.options import quoted
 
 #: Most labels in a sentence.
@@ -40,7 +41,7 @@ class MonotoneConstraint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {**vars(self), "states": list(self.states), "classes": list(self.classes)}
+        return json_safe(vars(self))
 
     def __str__(self) -> str:
         """Return what never falls or rises, in words."""

@@ -68,11 +68,7 @@ class ParameterFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        own = {key: value for key, value in vars(self).items() if key not in self.LATER}
-        arcs = [list(arc) for arc in self.added_arcs]
-        parts = {key: getattr(self, key) for key in self.LATER}
-        later = {key: part.to_dict() for key, part in parts.items() if part is not None}
-        return {**json_safe(own), "added_arcs": arcs, **later}
+        return json_safe({k: v for k, v in vars(self).items() if v is not None or k not in self.LATER})
 
     @classmethod
     def read(cls, f: Fields) -> ParameterFit:
