@@ -107,11 +107,8 @@ def _placed(
     size: NDArray[np.float64],
     gap: float,
 ) -> NDArray[np.float64]:
-    """Return the centres: each level as near to its neighbours' means as its order and the gaps allow.
-
-    With the least distances taken off, the order is a monotone sequence, so that the nearest one is an isotonic
-    regression.
-    """
+    """Return the centres: each level as near to its neighbours' means as its order and the gaps allow."""
+    # With the least distances taken off, the order is a monotone sequence, and the nearest one an isotonic regression.
     centre = np.zeros(len(size))
     apart = []
     for row in rows:

@@ -155,11 +155,8 @@ class RandomSearch(Study):
 
 
 def _rounds(kind: str, title: str) -> list[list[DifferentiableTan]]:
-    """Return the structures of a kind, grouped by what is tried at the same point.
-
-    Selections change before orderings on letter, whose Figure 3d has one ordering; elsewhere orderings before
-    selections.
-    """
+    """Return the structures of a kind, grouped by what is tried at the same point."""
+    # Selections change before orderings on letter, whose Figure 3d has one ordering; elsewhere after them.
     together: dict[tuple[object, ...], list[DifferentiableTan]] = {}
     for one in structures(kind):
         place = (one.ordering, one.selection) if title == "letter" else (one.selection, one.ordering)

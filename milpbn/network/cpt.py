@@ -177,10 +177,8 @@ def _concentration(
 
 
 def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
-    """Return the pseudo-counts of a table: numbers, or arrays that broadcast to its shape.
-
-    The prior's table has no parents, or only the class, which is the last parent of the family, too.
-    """
+    """Return the pseudo-counts of a table: numbers, or arrays that broadcast to its shape."""
+    # The prior's table has no parents, or only the class, which is the last parent of the family, too.
     fewer = prior_parents(prior, parents, data.n_states)
     if fewer is None:
         return uniform_counts(prior.smoothing, data.variables[variable].n_states)

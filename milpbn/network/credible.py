@@ -81,13 +81,11 @@ def _drawn_posteriors(
 
 
 def _drawn(cpt: Cpt, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return tables that are drawn from the Dirichlet distributions of a table's rows, one after the other.
-
-    A gamma variable of a small shape a underflows; its logarithm is that of one of shape a + 1, plus log(u) / a.
-    """
+    """Return tables that are drawn from the Dirichlet distributions of a table's rows, one after the other."""
     assert cpt.concentration is not None
     shapes = cpt.table * cpt.concentration[..., None]
     size = (draws, *shapes.shape)
+    # A gamma variable of a small shape a underflows; its logarithm is that of one of shape a + 1, plus log(u) / a.
     with np.errstate(divide="ignore"):
         logs = np.log(rng.standard_gamma(shapes + 1, size)) + np.log(rng.random(size)) / shapes
     table = np.exp(logs - logs.max(axis=-1, keepdims=True))

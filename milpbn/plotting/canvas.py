@@ -16,27 +16,13 @@ from milpbn.util.extras import import_extra
 from milpbn.util.printing import printable
 
 #: Fonts that have Chinese, Japanese or Korean characters, or other ones that the first font lacks.
+# fmt: off
 _FURTHER = (
-    "Noto Sans CJK JP",
-    "Noto Sans JP",
-    "IPAexGothic",
-    "IPAGothic",
-    "TakaoPGothic",
-    "VL PGothic",
-    "Hiragino Sans",
-    "Yu Gothic",
-    "Meiryo",
-    "MS Gothic",
-    "Noto Sans CJK SC",
-    "Microsoft YaHei",
-    "PingFang SC",
-    "WenQuanYi Micro Hei",
-    "Noto Sans CJK KR",
-    "Malgun Gothic",
-    "Arial Unicode MS",
-    "Noto Sans",
-    "Noto Emoji",
+    "Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "IPAGothic", "TakaoPGothic", "VL PGothic", "Hiragino Sans",
+    "Yu Gothic", "Meiryo", "MS Gothic", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei",
+    "Noto Sans CJK KR", "Malgun Gothic", "Arial Unicode MS", "Noto Sans", "Noto Emoji",
 )
+# fmt: on
 _FIRST = "DejaVu Sans"
 #: Dots per inch of a PNG, and the largest number of its dots in one direction.
 _DPI, _LARGEST = 144.0, 30000.0

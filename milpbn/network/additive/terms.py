@@ -123,10 +123,7 @@ class AdditiveTerms:
 
 @lru_cache(maxsize=1024)
 def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr_array:
-    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states.
-
-    Of the states of each variable the first ones are intervals; none if it is not continuous.
-    """
+    """Return the squared differences between neighbouring intervals, the first states, as a matrix of joint states."""
     total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
     for axis, (n, ordered) in enumerate(zip(sizes, intervals, strict=True)):
         if ordered < 2:

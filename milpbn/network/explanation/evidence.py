@@ -228,10 +228,7 @@ def _of_table(table: FamilyTable, shown: int) -> list[str]:
 
 
 def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
-    """Return a curve with adjacent intervals of similar numbers joined to `_PIECES`, and words that say so.
-
-    Ward's criterion chooses the intervals to join: the sum of squared differences from the means grows least.
-    """
+    """Return a curve with adjacent intervals of similar numbers joined to `_PIECES`, and words that say so."""
     cuts = cuts_between(table.states) if table.form == "curve" else None
     if cuts is None or len(cuts) < _PIECES:
         return table, ""
@@ -242,7 +239,7 @@ def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
     def spread(start: int, end: int) -> float:
         return float(((centred[start:end] - centred[start:end].mean(axis=0)) ** 2).sum())
 
-    while len(pieces) > _PIECES:
+    while len(pieces) > _PIECES:  # by Ward's criterion: the squared differences from the means grow least
         costs = [spread(a[0], b[1]) - spread(*a) - spread(*b) for a, b in pairwise(pieces)]
         k = int(np.argmin(costs))
         pieces[k : k + 2] = [(pieces[k][0], pieces[k + 1][1])]

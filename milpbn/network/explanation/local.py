@@ -314,15 +314,13 @@ def _named(
     cpts: Sequence[Cpt],
     codes: NDArray[np.int32],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return columns, states, and the parents with their states of the families of a term.
-
-    The term of a family that is taken apart does not depend on the parents, if the states of all are known.
-    """
+    """Return columns, states, and the parents with their states of the families of a term."""
     last = len(variables) - 1
     if not group:
         return (variables[last].name,), ("",), ()
     # The parents of the class are what its family tells of.
     own = sorted({*group, *(cpts[last].parents if last in group else ())} - {last})
+    # The term of a family that is taken apart does not depend on the parents, if the states of all are known.
     apart = {i for i in part.apart if (codes[[j for j in (i, *cpts[i].parents) if j != last]] >= 0).all()}
     whole = () if group in part.together else [i for i in group if i not in apart]
     above = sorted({j for i in whole for j in cpts[i].parents} - {last, *own})
