@@ -64,10 +64,7 @@ def _posteriors(
 def _drawn_posteriors(
     cpts: Sequence[Cpt], codes: NDArray[np.int32], data: Dataset, draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return P(c | z_m) by drawn tables, shape (draws, M, C).
-
-    The number of the draw is one more feature and a parent of all variables, so that all draws are computed together.
-    """
+    """Return P(c | z_m) by drawn tables, shape (draws, M, C); a draw's number is a feature and parent of all."""
     last, tables = len(cpts) - 1, []
     for cpt in cpts:
         features = tuple(j for j in cpt.parents if j != last)

@@ -190,10 +190,7 @@ def _training_counts(classifier: TableClassifier | AveragedClassifier) -> list[N
 def _shifts(
     new: Dataset, counts: Sequence[NDArray[np.int64]], rng: np.random.Generator, *, known: bool = False
 ) -> Iterator[Shift]:
-    """Yield the shift of every raw column, and of the class if its labels are known.
-
-    A column is compared in the states of its variable that has the most.
-    """
+    """Yield the shift of every raw column, in its finest states, and of the class if its labels are known."""
     for column, i in finest(new.variables).items():
         is_class = new.has_class and i == len(new.variables) - 1
         states, before = new.variables[i].states, counts[i]

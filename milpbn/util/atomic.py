@@ -65,10 +65,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 class _Temporary:
-    """A temporary file beside its target, and whether it has replaced it.
-
-    An interrupt may come between any two steps of its creation.
-    """
+    """A temporary file beside its target; an interrupt may come between any two steps of its creation."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._file = target, -1

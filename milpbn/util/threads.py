@@ -51,10 +51,7 @@ def library_threads(count: int) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the loaded libraries that have threads of their own; `n_modules` is the number of imported modules.
-
-    Finding them takes as long as a small search. An import may load more of them.
-    """
+    """Return the loaded libraries that have threads; the search is slow, and repeated only after further imports."""
     return ThreadpoolController()
 
 

@@ -100,10 +100,7 @@ def _without_known_descendants(cpts: Sequence[Cpt], hidden: set[int]) -> set[int
 def _joined(
     cpts: Sequence[Cpt], hidden: set[int], n_variables: int, columns: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return all variables in groups: together if their families share hidden variables, directly or through others.
-
-    So are the variables of one column.
-    """
+    """Return all variables in groups whose families share hidden variables, directly or through others, or a column."""
     shared = [(cpt.variable, j) for cpt in cpts for j in (cpt.variable, *cpt.parents) if j in hidden]
     shared += [(places[0], i) for places in columns for i in places]
     one, other = np.array(shared, dtype=np.int64).reshape(-1, 2).T

@@ -190,10 +190,7 @@ def _plan(classifier: TableClassifier) -> ScoringPlan:
 
 
 def _column_steps(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> tuple[list[SumStep], list[Cpt]]:
-    """Return the functions of single columns that depend on the class, and the tables of the other families.
-
-    The feature of a column is its finest variable. A missing value and one without a state have the number 0.
-    """
+    """Return the functions of single columns, by their finest variables, and the tables of the other families."""
     last = len(variables) - 1
     found, merged = [], set()
     for places in by_column(variables[:last]).values():

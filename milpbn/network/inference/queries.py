@@ -261,10 +261,7 @@ def _left(network: Network, codes: NDArray[np.intp], kept: Sequence[int]) -> lis
 def _eliminated(
     network: Network, codes: NDArray[np.intp], reduction: Reduction, *, whole: bool = True
 ) -> tuple[list[Step], float]:
-    """Eliminate the variables without evidence, and return the steps and the log of the sum or maximum.
-
-    Without `whole`, variables that have no descendant in the evidence are left out.
-    """
+    """Eliminate variables without evidence, if not `whole` only its ancestors; return steps and log of the result."""
     steps, left = _plan(network, codes, [], whole=whole).eliminate(codes, reduction, keep=True)
     log = float(total_log(left)[0]) if left else 0.0
     if log == -np.inf:

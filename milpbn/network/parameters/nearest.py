@@ -123,10 +123,7 @@ class _Families:
 
 
 def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the joint distribution of some variables under logarithms of tables, one axis per variable.
-
-    `InputError` if it would need too much memory.
-    """
+    """Return the joint distribution of some variables, an axis each; `InputError` if it needs too much memory."""
     if not variables:
         return np.ones(())
     codes = np.full((1, len(logs)), MISSING, dtype=np.intp)
