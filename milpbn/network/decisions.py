@@ -35,21 +35,14 @@ DO_NOT_KNOW, ABSTAIN = "do not know", "abstain"
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """How a class is chosen: the one of least expected cost; ties go to the first class.
+    """How a class is chosen: the one of least expected cost; ties go to the first class."""
 
-    Attributes
-    ----------
-    costs : tuple of tuples of float, shape (C, C) or (C, C + 1)
-        Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit. A last
-        column is the cost of answering `DO_NOT_KNOW`.
-    origin : str
-        Where they come from, in words.
-    is_threshold : bool
-        Whether the costs only stand for a threshold, and say nothing of what errors cost.
-    """
-
+    #: Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit, shape (C, C) or (C,
+    #: C + 1). A last column is the cost of answering `DO_NOT_KNOW`.
     costs: tuple[tuple[float, ...], ...]
+    #: Where they come from, in words.
     origin: str = "costs"
+    #: Whether the costs only stand for a threshold, and say nothing of what errors cost.
     is_threshold: bool = False
 
     def __post_init__(self) -> None:
@@ -182,35 +175,25 @@ class DecisionRule:
 
 @dataclass(frozen=True)
 class CostFigures:
-    """What decisions cost on average, in the unit of the costs.
+    """What decisions cost on average, in the unit of the costs."""
 
-    Attributes
-    ----------
-    cost : float
-        Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
-    majority : float
-        The same by always choosing the most frequent class.
-    best_class : str
-        The class whose constant choice costs the least, and its `constant` cost.
-    threshold, oracle : float or None
-        Of two classes, the threshold on the positive one that costs the least on these rows, and its cost: no choice of
-        a threshold could have done better here. None for more classes.
-    abstained, answered_right : (float, interval) or None
-        Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
-        always answered, or never.
-    always_answered : float or None
-        The cost of never abstaining; None if a class is always answered.
-    """
-
+    #: Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
     cost: float
     interval: Interval | None
+    #: The same by always choosing the most frequent class.
     majority: float
+    #: The class whose constant choice costs the least, and its `constant` cost.
     best_class: str
     constant: float
+    #: Of two classes, the threshold on the positive one that costs the least on these rows, and its cost: no choice of
+    #: a threshold could have done better here. None for more classes.
     threshold: float | None
     oracle: float | None
+    #: Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
+    #: always answered, or never.
     abstained: tuple[float, Interval] | None = None
     answered_right: tuple[float, Interval] | None = None
+    #: The cost of never abstaining; None if a class is always answered.
     always_answered: float | None = None
 
 

@@ -36,17 +36,11 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The weight of the alarms at every threshold, from the highest threshold to the lowest.
+    """The weight of the alarms at every threshold, from the highest threshold to the lowest."""
 
-    Attributes
-    ----------
-    thresholds : float64 array, shape (K,)
-        The different probabilities of the class, descending; rows with at least this probability are alarms.
-    hits, false_alarms : float64 arrays, shape (K,)
-        Weight of the positive and of the other rows among the alarms; the last numbers are the totals.
-    """
-
+    #: The different probabilities of the class, descending; rows with at least this probability are alarms, shape (K,).
     thresholds: NDArray[np.float64]
+    #: Weight of the positive and of the other rows among the alarms; the last numbers are the totals, shape (K,).
     hits: NDArray[np.float64]
     false_alarms: NDArray[np.float64]
 
@@ -103,21 +97,14 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class ClassRanking:
-    """A figure of how rows are ranked, and what every row adds to its error.
+    """A figure of how rows are ranked, and what every row adds to its error."""
 
-    Attributes
-    ----------
-    value : float
-        Between 0 and 1.
-    errors : float64 array, shape (M,)
-        The sum of their squares is the variance of the value, and of their differences that of the difference of two
-        values on the same rows.
-    interval : tuple of float or None
-        95 % interval.
-    """
-
+    #: Between 0 and 1.
     value: float
+    #: The sum of their squares is the variance of the value, and of their differences that of the difference of two
+    #: values on the same rows, shape (M,).
     errors: NDArray[np.float64]
+    #: 95 % interval.
     interval: Interval | None
 
 

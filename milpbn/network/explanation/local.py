@@ -177,10 +177,7 @@ class LocalExplanation(Prediction):
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
-        Parameters
-        ----------
-        shown : int
-            Number of contributions beside the base rate; the rest is summed in one line.
+        So many are `shown` beside the base rate; the rest is summed in one line.
         """
         odds = nats(self.log_odds)
         lines = [
@@ -199,13 +196,9 @@ class SeveralLocalExplanations(Prediction):
     """The prediction of an average for one sample, and the explanations of its networks for the same two classes.
 
     `Prediction` has the other attributes; the probabilities are those of the average.
-
-    Attributes
-    ----------
-    members : tuple of LocalExplanation
-        One per network, in their order.
     """
 
+    #: One per network, in their order.
     members: tuple[LocalExplanation, ...]
 
     def to_text(self, shown: int = 30) -> str:
@@ -222,15 +215,9 @@ def explain_rows(
 ) -> tuple[LocalExplanation, ...]:
     """Explain the prediction of every sample of data that are encoded with these variables, the class last.
 
-    `InputError` if a class is not one of the classifier's, or both are the same.
-
-    Parameters
-    ----------
-    cpts : sequence of Cpt, length V
-        One table per variable.
-    label, against : str, optional
-        The class to explain, by default the most probable class of the sample that is not `against`, and the class
-        to compare with, by default the most probable one of the others.
+    There is one table per variable. The class to explain, `label`, is by default the most probable class of the sample
+    that is not `against`, and the class to compare with the most probable one of the others. `InputError` if a class is
+    not one of the classifier's, or both are the same.
     """
     classes = variables[-1].states
     label, against = check_classes(classes, label, against)

@@ -69,21 +69,14 @@ class FamilyImportance:
 
 @dataclass(frozen=True)
 class LowMargin:
-    """A sample whose log-margin is below gamma.
+    """A sample whose log-margin is below gamma."""
 
-    Attributes
-    ----------
-    sample : int
-        Position in the data, from 0.
-    actual, predicted : str
-        Its own and the most probable class.
-    log_margin : float
-        In nats; negative for a wrong prediction.
-    """
-
+    #: Position in the data, from 0.
     sample: int
+    #: Its own and the most probable class.
     actual: str
     predicted: str
+    #: In nats; negative for a wrong prediction.
     log_margin: float
 
 
@@ -184,14 +177,9 @@ class GlobalExplanation:
 
 @dataclass(frozen=True, eq=False)
 class SeveralGlobalExplanations:
-    """What the networks of an average have learnt.
+    """What the networks of an average have learnt."""
 
-    Attributes
-    ----------
-    members : tuple of GlobalExplanation
-        One per network, in their order.
-    """
-
+    #: One per network, in their order.
     members: tuple[GlobalExplanation, ...]
 
     def to_dict(self) -> dict[str, Any]:

@@ -188,12 +188,8 @@ class Queries:
     def log_likelihood(self, source: Any) -> NDArray[np.float64]:
         """Return log P(known values of the row) of every row, in nats, shape (M,).
 
-        Missing features are summed over, and so is the class where the row has none that the classifier knows.
-
-        Parameters
-        ----------
-        source : Dataset, pandas.DataFrame, str or path-like
-            Samples; see `milpbn.network.predictor.encode`.
+        Missing features are summed over, and so is the class where the row has none that the classifier knows. Samples
+        are as for `milpbn.network.predictor.encode`.
         """
         network = self._network()
         data = self.encode(source)  # type: ignore[attr-defined]  # of every subclass with a network
