@@ -33,13 +33,9 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     network, and has no joint distribution: it has posteriors, but no structure, no score, no most probable explanation
     and no samples. `InputError` if there is no member, or the members differ in the raw columns of their variables or
     in their classes.
-
-    Attributes
-    ----------
-    members : tuple of Classifier
-        The networks, the best first; each has its score, objective and bound in its provenance.
     """
 
+    #: The networks, the best first; each has its score, objective and bound in its provenance.
     members: tuple[Classifier, ...]
 
     def __post_init__(self) -> None:

@@ -35,24 +35,17 @@ _CHUNK_ENTRIES = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Cpt:
-    """The conditional probability table of one variable.
+    """The conditional probability table of one variable."""
 
-    Attributes
-    ----------
-    variable : int
-        Index of the variable.
-    parents : tuple of int
-        Ascending indices of its parents.
-    table : float64 array, shape (states of each parent..., states of the variable)
-        P(variable | parents), one axis per parent in the order of ``parents``; the last axis sums to 1.
-    concentration : float64 array, shape (states of each parent...), or None
-        By how many rows each distribution is known, pseudo-counts among them: with the table it makes the Dirichlet
-        distribution of the true probabilities. None if the table is not smoothed counts.
-    """
-
+    #: Index of the variable.
     variable: int
+    #: Ascending indices of its parents.
     parents: tuple[int, ...]
+    #: P(variable | parents), shape (states of each parent..., states of the variable), one axis per parent in the order
+    #: of ``parents``; the last axis sums to 1.
     table: NDArray[np.float64]
+    #: By how many rows each distribution is known, pseudo-counts among them, shape (states of each parent...): with the
+    #: table it makes the Dirichlet distribution of the true probabilities. None if the table is not smoothed counts.
     concentration: NDArray[np.float64] | None = None
 
 

@@ -37,8 +37,8 @@ DO_NOT_KNOW, ABSTAIN = "do not know", "abstain"
 class DecisionRule:
     """How a class is chosen: the one of least expected cost; ties go to the first class."""
 
-    #: Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit, shape (C, C) or (C,
-    #: C + 1). A last column is the cost of answering `DO_NOT_KNOW`.
+    #: Cost by true class (rows) and chosen class (columns), in their order, shape (C, C) or (C, C + 1); any unit. A
+    #: last column is the cost of answering `DO_NOT_KNOW`.
     costs: tuple[tuple[float, ...], ...]
     #: Where they come from, in words.
     origin: str = "costs"

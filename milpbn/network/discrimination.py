@@ -38,9 +38,9 @@ class Threshold:
 class Curve:
     """The weight of the alarms at every threshold, from the highest threshold to the lowest."""
 
-    #: The different probabilities of the class, descending; rows with at least this probability are alarms, shape (K,).
+    #: The different probabilities of the class, descending, shape (K,); those with at least it are alarms.
     thresholds: NDArray[np.float64]
-    #: Weight of the positive and of the other rows among the alarms; the last numbers are the totals, shape (K,).
+    #: Weight of the positive and of the other rows among the alarms, shape (K,); the last numbers are the totals.
     hits: NDArray[np.float64]
     false_alarms: NDArray[np.float64]
 
@@ -101,10 +101,10 @@ class ClassRanking:
 
     #: Between 0 and 1.
     value: float
-    #: The sum of their squares is the variance of the value, and of their differences that of the difference of two
-    #: values on the same rows, shape (M,).
+    #: Their squares, shape (M,), add up to the variance of the value, and those of their differences to that of the
+    #: difference of two values on the same rows.
     errors: NDArray[np.float64]
-    #: 95 % interval.
+    #: 95 % interval; None if there is none.
     interval: Interval | None
 
 

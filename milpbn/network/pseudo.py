@@ -26,19 +26,13 @@ class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 
     `InputError` if the tables do not fit the variables, or do not hold probabilities.
-
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    cpts : tuple of Cpt, length V
-        One table per variable; the graph of their parents may have cycles.
-    decision, conformal
-        As those of a `Classifier`.
     """
 
+    #: Features first, the class variable last.
     variables: tuple[Variable, ...]
+    #: One table per variable; the graph of their parents may have cycles.
     cpts: tuple[Cpt, ...]
+    #: As those of a `Classifier`.
     decision: DecisionRule | None = None
     conformal: Conformal | None = None
 

@@ -51,8 +51,8 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
 def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, width: float = 680.0) -> Scene:
     """Draw how much each feature's family moves the predictions, the most important first.
 
-    The base rate of the classes is no feature's. It has no bar, and a line of the picture says how large it is. The most
-    important ones are `shown`, so many. The width of the picture, in pixels, grows where it is not enough.
+    The base rate of the classes is no feature's. It has no bar, and a line of the picture says how large it is. There
+    is a bar for as many features as are `shown`. The width of the picture, in pixels, grows where it is not enough.
     """
     features = [each for each in importances if each.part != "base rate"]
     lines = [f"{printable(each.name)}: {each.mean_absolute:.3f}" for each in importances[len(features) :]]

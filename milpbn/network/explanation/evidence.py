@@ -39,31 +39,22 @@ class FamilyTable:
 
     In a network with two variables of one column, it is a curve, what a column says by itself, or an interaction, what
     several columns say only together (`milpbn.network.explanation.columns`).
-
-    Attributes
-    ----------
-    variable : str
-        The family's variable, or the column; for the class variable the table holds the classes' own probabilities.
-    states : tuple of str
-        Its states, in the words of `shown_states`; empty for the class variable.
-    parents : tuple of str
-        Its parents without the class.
-    parent_states : tuple of tuples of str
-        Their states.
-    classes : tuple of str, length C
-        Class labels.
-    log_probabilities : float64 array, shape (states of each parent..., states of the variable, C)
-        log P(variable | parents, class), or log P(class | parents) without the axis of states; in nats.
-    form : {'family', 'curve', 'interaction'}
-        What the table is.
     """
 
+    #: The family's variable, or the column; for the class variable the table holds the classes' own probabilities.
     variable: str
+    #: Its states, in the words of `shown_states`; empty for the class variable.
     states: tuple[str, ...]
+    #: Its parents without the class.
     parents: tuple[str, ...]
+    #: Their states.
     parent_states: tuple[tuple[str, ...], ...]
+    #: Class labels.
     classes: tuple[str, ...]
+    #: log P(variable | parents, class) in nats, shape (states of each parent..., states of the variable, C), or
+    #: log P(class | parents) without the axis of states.
     log_probabilities: NDArray[np.float64]
+    #: What the table is.
     form: Literal["family", "curve", "interaction"] = "family"
 
     @property

@@ -40,28 +40,20 @@ class Contribution:
 
     In a network with two variables of one column, it is what a column adds, or several columns
     together (`milpbn.network.explanation.columns`).
-
-    Attributes
-    ----------
-    variables : tuple of str
-        The column of the family's variable; for the family of the class variable, its parents, and for the base rate of
-        the classes the class variable. If a missing value is summed over, the families that it is in make one term.
-    values : tuple of str
-        Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
-        base rate.
-    given : tuple of (str, str)
-        The parents without the class, with their states.
-    log_probabilities : tuple of float, length C
-        log P(variable | parents) for every class, in nats. For the base rate log P(class) before any feature, and for
-        the family of a class with parents log P(class | parents) - log P(class).
-    log_odds : float
-        The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
     """
 
+    #: The column of the family's variable; for the family of the class variable, its parents, and for the base rate of
+    #: the classes the class variable. If a missing value is summed over, the families that it is in make one term.
     variables: tuple[str, ...]
+    #: Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
+    #: base rate.
     values: tuple[str, ...]
+    #: The parents without the class, with their states.
     given: tuple[tuple[str, str], ...]
+    #: log P(variable | parents) for every class, in nats. For the base rate log P(class) before any feature, and for
+    #: the family of a class with parents log P(class | parents) - log P(class).
     log_probabilities: tuple[float, ...]
+    #: The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
     log_odds: float
 
     @property
@@ -85,33 +77,22 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What is explained: the prediction of one sample, and two classes.
+    """What is explained: the prediction of one sample, and two classes."""
 
-    Attributes
-    ----------
-    sample : int
-        Position of the sample in the data, from 0.
-    target : str
-        Name of the class variable.
-    classes : tuple of str, length C
-        Class labels.
-    actual : str or None
-        The sample's own class, if it is known.
-    predicted : str
-        The most probable class.
-    label, against : str
-        The two classes whose log-odds are explained; by default the most probable ones.
-    probabilities : tuple of float, length C
-        P(c | z).
-    """
-
+    #: Position of the sample in the data, from 0.
     sample: int
+    #: Name of the class variable.
     target: str
+    #: Class labels.
     classes: tuple[str, ...]
+    #: The sample's own class, if it is known.
     actual: str | None
+    #: The most probable class.
     predicted: str
+    #: The two classes whose log-odds are explained; by default the most probable ones.
     label: str
     against: str
+    #: P(c | z).
     probabilities: tuple[float, ...]
 
     def __str__(self) -> str:
@@ -141,22 +122,15 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalExplanation(Prediction):
-    """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes.
+    """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes."""
 
-    Attributes
-    ----------
-    log_joint : tuple of float, length C
-        log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
-    log_odds : float
-        log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
-        where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
-    contributions : tuple of Contribution
-        One per family in the order of the variables, then that of the class's parents if it has any, and the base rate
-        of the classes last; families that missing values join are one.
-    """
-
+    #: log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
     log_joint: tuple[float, ...]
+    #: log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
+    #: where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
     log_odds: float
+    #: One per family in the order of the variables, then that of the class's parents if it has any, and the base rate
+    #: of the classes last; families that missing values join are one.
     contributions: tuple[Contribution, ...]
 
     @property

@@ -37,20 +37,13 @@ Evidence = Mapping[str, Any]
 
 
 class Explanation(NamedTuple):
-    """The most probable states of all variables, given some of them.
+    """The most probable states of all variables, given some of them."""
 
-    Attributes
-    ----------
-    states : dict of str to str
-        Label of each variable's state, those of the evidence included; ``(unseen)`` if training never saw the value.
-    log_joint : float
-        log P(states) in nats.
-    log_posterior : float
-        log P(states | evidence) in nats, at most 0.
-    """
-
+    #: Label of each variable's state, those of the evidence included; ``(unseen)`` if training never saw the value.
     states: dict[str, str]
+    #: log P(states) in nats.
     log_joint: float
+    #: log P(states | evidence) in nats, at most 0.
     log_posterior: float
 
 
