@@ -44,8 +44,8 @@ class Cpt:
     #: P(variable | parents), shape (states of each parent..., states of the variable), one axis per parent in the order
     #: of ``parents``; the last axis sums to 1.
     table: NDArray[np.float64]
-    #: By how many rows each distribution is known, pseudo-counts among them, shape (states of each parent...): with the
-    #: table it makes the Dirichlet distribution of the true probabilities. None if the table is not smoothed counts.
+    #: By how many rows each distribution is known, pseudo-counts among them, shape (states of each parent...). With
+    #: the table it makes the Dirichlet distribution of the true probabilities. None if that is no smoothed counts.
     concentration: NDArray[np.float64] | None = None
 
 

@@ -185,7 +185,7 @@ class CostFigures:
     #: The class whose constant choice costs the least, and its `constant` cost.
     best_class: str
     constant: float
-    #: Of two classes, the threshold on the positive one that costs the least on these rows, and its cost: no choice of
+    #: Of two classes, the threshold on the positive one that costs the least on these rows, and its cost; no choice of
     #: a threshold could have done better here. None for more classes.
     threshold: float | None
     oracle: float | None

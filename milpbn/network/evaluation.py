@@ -74,12 +74,12 @@ class Evaluation:
     mean_log_margin: float
     #: Mean of -log P(c_m | z_m) in nats.
     log_loss: float
-    #: Brier score, between 0 and 2: mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
+    #: Brier score, between 0 and 2, the mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
     brier: float
     #: Their 95 % intervals (`milpbn.network.intervals.stratified_mean_interval`); None if one row has the weight.
     log_loss_interval: Interval | None
     brier_interval: Interval | None
-    #: The class to detect: the one that was asked for, else the rarest of those in the data.
+    #: The class to detect, the one that was asked for, else the rarest of those in the data.
     positive: str
     #: How well each class is told from all others.
     by_class: tuple[ClassFigures, ...]
@@ -89,11 +89,11 @@ class Evaluation:
     cost: CostFigures | None
     #: Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
     calibration_error: float
-    #: The reliability curve: at most 10 bins of samples by the probability of their predicted class.
+    #: The reliability curve, at most 10 bins of samples by the probability of their predicted class.
     reliability: tuple[ReliabilityBin, ...]
     #: The class with the largest weight among those that training saw.
     majority_class: str
-    #: Its share of the weight: the accuracy of a classifier that always answers with it.
+    #: Its share of the weight, the accuracy of a classifier that always answers with it.
     majority_share: float
     #: 95 % score interval of this share.
     majority_interval: tuple[float, float]

@@ -124,9 +124,9 @@ class Prediction:
 class LocalExplanation(Prediction):
     """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes."""
 
-    #: log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
+    #: log P(c, z) in nats, for every class the sum of the contributions' ``log_probabilities``.
     log_joint: tuple[float, ...]
-    #: log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
+    #: log P(label | z) - log P(against | z) in nats, the sum of the contributions' ``log_odds``. The equation holds
     #: where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
     log_odds: float
     #: One per family in the order of the variables, then that of the class's parents if it has any, and the base rate

@@ -120,9 +120,9 @@ class GlobalExplanation:
     classes: tuple[str, ...]
     #: log P(class) before any feature is known, in nats, shape (C,).
     base_rates: NDArray[np.float64]
-    #: All families with the class: the class variable's own first, then the features in order.
+    #: All families with the class, the class variable's own first, then the features in order.
     tables: tuple[FamilyTable, ...]
-    #: Features that are in no family with the class: predictions of complete samples do not depend on them.
+    #: Features that are in no family with the class; predictions of complete samples do not depend on them.
     unused: tuple[str, ...]
     #: Of the features' families in `tables` and of the class's parents, the most important first. The last one is the
     #: base rate of the classes, which is no feature's. None without data.
