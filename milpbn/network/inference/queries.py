@@ -143,21 +143,9 @@ class Queries:
     ) -> Dataset:
         """Return independent samples of all variables from P(variables | evidence).
 
-        `InputError` as `posterior` raises it.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows, at least 1.
-        evidence : mapping from name to value, optional
-            Known values, which every row has; see `posterior`.
-        random_state : int, Generator or None
-            Seed, or the generator itself; None draws other samples each time.
-
-        Returns
-        -------
-        Dataset
-            The rows in this classifier's states; its property ``labels`` has their labels.
+        They are so many rows in this classifier's states, of which the property ``labels`` has the labels. Every row
+        has the values of the evidence, as for `posterior`. The seed may be a generator; None draws other samples each
+        time. `InputError` as `posterior` raises it.
         """
         network = self._network()
         n_samples = whole_number("n_samples", n_samples)
