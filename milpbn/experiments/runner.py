@@ -299,7 +299,8 @@ class CellWork:
             if interrupts.requested():
                 raise KeyboardInterrupt  # what was found may be less than the method finds
         except Exception as error:
-            kept = Kept({}, _reason(error))
+            known = isinstance(error, MilpbnError)
+            kept = Kept({}, f"{error}" if known else f"{type(error).__name__}: {error}")
         seconds = {
             "wall": time.monotonic() - began,
             "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
@@ -311,10 +312,6 @@ class CellWork:
 def _sent_parts(work: CellWork, data: str) -> Mapping[str, PartRows]:
     """Return the parts of a table that was sent by name; kept for the next cell of the same data set."""
     return work.plan.divided(work.tables[data])
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, MilpbnError) else f"{type(error).__name__}: {error}"
 
 
 def versions() -> dict[str, str]:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from milpbn.data.dataset import Variable
-from milpbn.errors import InputError
 from milpbn.network.cards import network_card
-from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
+from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.conformal import Conformal
 from milpbn.network.cpt import Cpt
@@ -53,21 +50,4 @@ class PseudoClassifier(TableClassifier):
 
     def __post_init__(self) -> None:
         check_variables(self.variables)
-        sizes = [v.n_states for v in self.variables]
-        if [cpt.variable for cpt in self.cpts] != list(range(len(sizes))):
-            raise InputError(
-                f"The classifier needs one table for each of its {len(sizes)} variables, in order."
-            )
-        for cpt, variable in zip(self.cpts, self.variables, strict=True):
-            others = set(range(len(sizes))) - {cpt.variable}
-            if list(cpt.parents) != sorted(set(cpt.parents) & others):
-                raise InputError(
-                    f"The parents of {variable.name!r} are not other variables in ascending order."
-                )
-            if cpt.table.shape != tuple(sizes[j] for j in (*cpt.parents, cpt.variable)):
-                raise InputError(
-                    f"The shape of the table of {variable.name!r} does not fit its states and parents."
-                )
-            sums = cpt.table.sum(axis=-1)
-            if not (cpt.table >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=ROW_SUM_TOLERANCE):
-                raise InputError(f"The table of {variable.name!r} has a row that is not a distribution.")
+        check_cpts(self.cpts, self.variables, None)

@@ -53,30 +53,8 @@ class Budget:
     """The time and memory of a run or of a part of it. Any thread may call any method.
 
     Memory has one limit in a process (`milpbn.util.memory.limited`), and so have signals (`milpbn.util.interrupts`).
-
-    Parameters
-    ----------
-    seconds : float, optional
-        Seconds that may pass since it began.
-    began : float, optional
-        `time.monotonic` value at which it began; by default now.
-    cancelled : callable, optional
-        Returns whether the caller wants the work to end.
-    whole : Budget, optional
-        The budget of which this one is a part. When that is used up, so is this one.
-
-    Attributes
-    ----------
-    began : float
-        `time.monotonic` value at which it began.
-    deadline : float or None
-        `time.monotonic` value at which the time is over; None without a limit.
-    reserve : float
-        Seconds before the deadline at which `stop` says that the time is over, for what comes after.
-    stopped : Limit or None
-        What ended it; None before that.
-    reached : callable
-        Returns whether the work has reached its aim, which ends it, too.
+    It may take so many seconds since it `began`, a `time.monotonic` value, by default now. `cancelled` returns whether
+    the caller wants the work to end. When the `whole` is used up of which it is a part, so is this one.
     """
 
     def __init__(
@@ -87,13 +65,17 @@ class Budget:
         cancelled: Callable[[], bool] | None = None,
         whole: Budget | None = None,
     ) -> None:
+        #: `time.monotonic` values at which it began, and at which the time is over; None without a limit.
         self.began = time.monotonic() if began is None else began
         ends = [] if seconds is None else [self.began + seconds]
         if whole is not None and whole.deadline is not None:
             ends.append(whole.deadline)
         self.deadline: float | None = min(ends, default=None)
+        #: Seconds before the deadline at which `stop` says that the time is over, for what comes after.
         self.reserve = 0.0
+        #: What ended it; None before that.
         self.stopped: Limit | None = None
+        #: Returns whether the work has reached its aim, which ends it, too.
         self.reached: Callable[[], bool] = lambda: False
         self._cancelled = cancelled or (lambda: False)
         self._whole, self._closed = whole, False

@@ -83,7 +83,8 @@ class Sources:
         if source == "none":
             return []
         if source == "exact":
-            found = None if self.exact is None else self.exact(coarse_part(data), budget)
+            coarse = data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
+            found = None if self.exact is None else self.exact(coarse, budget)
             if found is None:
                 raise OutOfTime
             return interactions_of(found)
@@ -204,11 +205,6 @@ class Folds:
             model = Additive(part.train, blocks)
             self._models[key] = model, model.held_out(part.held_out)
         return self._models[key]
-
-
-def coarse_part(data: Dataset) -> Dataset:
-    """Return data without their fine variables."""
-    return data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
 
 
 def describe(candidate: Setup) -> str:

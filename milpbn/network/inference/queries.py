@@ -76,20 +76,9 @@ class Queries:
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return P(variable | evidence) by state label.
 
-        `InputError` if a name or a class label is unknown, the evidence is impossible, or the tables would need too
-        much memory.
-
-        Parameters
-        ----------
-        variable : str
-            Name of a feature or of the class, which is not in the evidence.
-        evidence : mapping from name to value, optional
-            Known values of any variables.
-
-        Warns
-        -----
-        MilpbnWarning
-            If training never saw a value of the evidence.
+        The variable is a feature or the class, and not in the evidence, which has known values of any variables by
+        name; a `MilpbnWarning` says if training never saw one. `InputError` if a name or a class label is unknown, the
+        evidence is impossible, or the tables would need too much memory.
         """
         network = self._network()
         i = _index(network, variable)

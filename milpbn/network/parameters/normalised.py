@@ -11,7 +11,7 @@ parent, whose family holds all other parents. The sum over the class is the same
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -69,11 +69,6 @@ def upward(
     return tables, sums
 
 
-def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
-    """Whether some table has both variables as axes, so that it can hold a normaliser over them."""
-    return other in parents[one] or one in parents[other] or {one, other} <= set(parents[target])
-
-
 def completed(
     structure: Structure,
     n_states: Sequence[int] | NDArray[np.integer],
@@ -103,7 +98,8 @@ def completed(
         if child == target or target not in parents[child]:
             continue
         for one, other in combinations(sorted(parents[child], key=position.__getitem__), 2):
-            if _room_for(parents, target, one, other):
+            # A table with both as axes can hold a normaliser over them.
+            if other in parents[one] or one in parents[other] or {one, other} <= parents[target]:
                 continue
             if other == target:
                 reason = (
