@@ -160,10 +160,7 @@ def _concentration(
         return None
     totals, weights = counts.sum(axis=-1), data.weights
     if not (weights == 1).all():
-        shape = totals.shape or (1,)
-        cells = (
-            np.ravel_multi_index(tuple(data.codes[:, parents].T), shape) if parents else np.zeros_like(data.y)
-        )
+        cells = cells_of(data.codes, parents, totals.shape)
         squares = np.bincount(cells, weights**2, totals.size).reshape(totals.shape)
         totals = np.divide(totals**2, squares, out=np.zeros(totals.shape), where=squares > 0)
     return totals + prior.smoothing * counts.shape[-1]
@@ -179,11 +176,18 @@ def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior
     return shrunk_counts(counts, data.other_weights(counts), prior.smoothing, counts.shape[-1])
 
 
+def cells_of(codes: NDArray[np.integer], variables: Sequence[int], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return the number of each row's cell in a table of some variables with these numbers of states, shape (M,)."""
+    if not variables:
+        return np.zeros(len(codes), dtype=np.intp)
+    return np.asarray(np.ravel_multi_index(tuple(codes[:, list(variables)].T), tuple(sizes)))
+
+
 def _counts(data: Dataset, variable: int, parents: tuple[int, ...]) -> NDArray[np.float64]:
     """Return n_{j|h} in the shape of the table."""
     axes = [*parents, variable]
     shape = require_table(data.variables, variable, parents)
-    cells = np.ravel_multi_index(tuple(data.codes[:, axes].T), shape)
+    cells = cells_of(data.codes, axes, shape)
     return data.total_weights(cells, math.prod(shape)).reshape(shape)
 
 

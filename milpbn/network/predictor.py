@@ -122,7 +122,7 @@ class ProbabilityPredictor(Predictor):
             if positive is not None and of_two:
                 costs = {**costs, "positive": positive}
             named = of_two and "positive" in costs
-            rarest = None if named or len(self.classes) != 2 else self._rarest()
+            rarest = None if named or len(self.classes) != 2 else self.rarest()
             costs = DecisionRule.of(costs, self.classes, rarest)
         return self._deciding(costs)
 
@@ -131,8 +131,8 @@ class ProbabilityPredictor(Predictor):
             raise InputError(f"A {type(self).__name__} cannot have costs.")
         return replace(self, decision=decision)
 
-    def _rarest(self) -> str | None:
-        """Return the less probable of two classes; None if the model has no marginals."""
+    def rarest(self) -> str | None:
+        """Return the class that is least probable without any evidence; None if the model has no marginals."""
         if not isinstance(self, Queries):
             return None
         found = self.posterior(self.variables[-1].name)

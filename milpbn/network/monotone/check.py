@@ -127,9 +127,7 @@ def check_classifier(
             "Whether features are monotone (--monotone) is asked of one network, and this is an average of several."
         )
     classifier.require_class()
-    target = classifier.variables[-1]
-    if len(target.states) == 2 and positive is None:
-        found = classifier.posterior(target.name)
-        positive = min(reversed(target.states), key=found.__getitem__)
+    if len(classifier.classes) == 2 and positive is None:
+        positive = classifier.rarest()
     constraints = read_monotone(asked, classifier.variables, positive)
     return check_monotone(classifier.variables, classifier.cpts, constraints)

@@ -25,7 +25,7 @@ from scipy import sparse
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.convex import Stopped, minimum
-from milpbn.network.cpt import Cpt
+from milpbn.network.cpt import Cpt, cells_of
 from milpbn.network.structure import Structure
 
 #: Largest number of iterations of the solver.
@@ -92,10 +92,7 @@ class Design:
 
     def _states(self, codes: NDArray[np.int32], family: int) -> NDArray[np.int64]:
         axes = self._axes[family]
-        if not axes:
-            return np.zeros(len(codes), dtype=np.int64)
-        shape = tuple(self._sizes[list(axes)].tolist())
-        return np.ravel_multi_index(tuple(codes[:, list(axes)].T), shape).astype(np.int64)
+        return cells_of(codes, axes, self._sizes[list(axes)].tolist()).astype(np.int64)
 
     def rows(self, data: Dataset) -> DistinctRows:
         """Return the distinct rows of some of the training samples, with the weight of every class in each."""

@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.conformal import Tables
+from milpbn.network.cpt import cells_of, fit_cpts
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, positive_class
@@ -144,12 +145,7 @@ def left_out_probabilities(
         for cpt in member.cpts:
             if target not in (*cpt.parents, cpt.variable):
                 continue
-            shape = cpt.table.shape[:-1]
-            of = (
-                np.ravel_multi_index(tuple(codes[:, cpt.parents].T), shape)
-                if shape
-                else np.zeros_like(inside)
-            )
+            of = cells_of(codes, cpt.parents, cpt.table.shape[:-1])
             total = np.bincount(of, w)[of] + member.smoothing * cpt.table.shape[-1]
             own = total * cpt.table[tuple(codes[:, (*cpt.parents, cpt.variable)].T)]
             less = np.log1p(-w / own) - (0.0 if cpt.variable == target else np.log1p(-w / total))
@@ -181,13 +177,8 @@ def _refitted(
 def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
     """Return the classifier with tables of the complete rows of some data, by the method of its own."""
     rows = data.take(np.flatnonzero((data.codes >= 0).all(axis=1)))
-    fitted = replace(classifier, decision=None, conformal=None, provenance={})
-    fitted = replace(
-        fitted,
-        cpts=Classifier.fit(
-            rows, classifier.structure, classifier.smoothing, smoothing_towards=classifier.smoothing_towards
-        ).cpts,
-    )
+    cpts = fit_cpts(rows, classifier.structure, classifier.smoothing, classifier.smoothing_towards)
+    fitted = replace(classifier, cpts=tuple(cpts), decision=None, conformal=None, provenance={})
     fit = recorded(classifier.provenance)
     if fit is None or not fit.fitted:
         return fitted
