@@ -10,6 +10,7 @@ it in `METHODS`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from milpbn.errors import InputError
 from milpbn.experiments.base import Budgets, Method
@@ -28,6 +29,14 @@ def _exact(score: str, budgets: Budgets) -> ExactSearch:
     p, acyclicity = P_GRID if kind.takes("gamma") else None, "order" if kind.is_margin else "cluster"
     choice = SettingChoice(score=score, seconds=budgets.selection, p=p, acyclicity=acyclicity)
     return ExactSearch(choice=choice, seconds=budgets.final)
+
+
+def _digits(name: str, budgets: Budgets) -> Method:
+    return DigitClassifier(learner=name, seconds=budgets.final)
+
+
+def _without_budget(one: Method, budgets: Budgets) -> Method:
+    return one
 
 
 #: C of the logistic regression is chosen by accuracy on P12's validation splits.
@@ -51,11 +60,8 @@ METHODS: dict[str, Callable[[Budgets], Method]] = {
 }
 #: What is computed and shown of P12 by default; the average of four networks takes the time of four.
 P12_METHODS = tuple(name for name in METHODS if name != "recipe-average")
-METHODS |= {forest.name: lambda budgets, one=forest: one for forest in FORESTS}
-METHODS |= {
-    name: lambda budgets, one=name: DigitClassifier(learner=one, seconds=budgets.final)
-    for name in DIGIT_LEARNERS
-}
+METHODS |= {forest.name: partial(_without_budget, forest) for forest in FORESTS}
+METHODS |= {name: partial(_digits, name) for name in DIGIT_LEARNERS}
 
 
 def method(name: str, budgets: Budgets, n_classes: int) -> Method:

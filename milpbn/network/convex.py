@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +26,15 @@ def minimum(
     *,
     tolerance: float,
     iterations: int,
-    memory: int = MEMORY,
-    least_change: float = 0.0,
     unit: float = 1.0,
     stopping: Callable[[], bool] = lambda: False,
+    **more: float,
 ) -> NDArray[np.float64]:
     """Return the point at which a convex function is least, in the shape of `start`.
 
     The solver's variables are the point's divided by `scale`, best by 1 / sqrt(second derivatives), and its values are
-    divided by `unit`. It ends when no component of the gradient is larger than `tolerance` there, the value changes by
-    less than the share `least_change`, or `stopping`, asked after each iteration, returns True.
+    divided by `unit`. It ends when no component of the gradient is larger than `tolerance` there, or `stopping`, asked
+    after each iteration, returns True; `more` are further options of scipy's solver.
     """
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -46,8 +45,8 @@ def minimum(
         if stopping():
             raise StopIteration
 
-    options = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": memory, "gtol": tolerance}
-    options["ftol"] = least_change
+    options: Any = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": MEMORY, "gtol": tolerance}
+    options |= {"ftol": 0.0, **more}
     begin = (start / scale).ravel()
     found = minimize(scaled, begin, jac=True, method="L-BFGS-B", callback=callback, options=options)
     return scale * np.asarray(found.x).reshape(start.shape)

@@ -169,7 +169,7 @@ class Objective:
             1.0 / np.sqrt(self.curvature(penalty)),
             tolerance=tolerance * np.sqrt(self.size),
             iterations=MAX_ITERATIONS,
-            memory=MEMORY,
-            least_change=LEAST_CHANGE * tolerance / TOLERANCE,
+            maxcor=MEMORY,
+            ftol=LEAST_CHANGE * tolerance / TOLERANCE,
             stopping=(lambda: False) if budget is None else budget.over,
         )
