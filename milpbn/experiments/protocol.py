@@ -42,7 +42,6 @@ class Part:
 
     #: `TEST_SET`, or ``fold-1`` to ``fold-5``.
     name: str
-    #: The whole data set.
     table: Table
     #: Positions in the table's frame.
     train_rows: NDArray[np.int64]

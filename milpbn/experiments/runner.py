@@ -120,7 +120,6 @@ class Facts:
     #: Numbers of classes, and of test rows, which are 0 with cross-validation.
     classes: int
     test_rows: int
-    #: Names of the parts.
     parts: tuple[str, ...]
     #: A rough measure of the work: cells of the table times classes.
     size: int

@@ -39,7 +39,6 @@ class Conformal:
     weights: NDArray[np.float64]
     #: The largest weight of a row of each class, 0 without rows, and last of all rows. A new row counts as much.
     largest: tuple[float, ...]
-    #: Number of calibration rows.
     rows: int
     #: Whether each training row was judged by tables of all others, which the file does not keep.
     left_out: bool = False

@@ -82,10 +82,8 @@ class DecisionRule:
     @classmethod
     def at(cls, threshold: float, positive: str, classes: Sequence[str], origin: str) -> DecisionRule:
         """Return the decision for a class of two if its probability is above a threshold."""
-        own = classes.index(positive)
-        costs = np.zeros((2, 2))
-        costs[own, 1 - own], costs[1 - own, own] = 1 - threshold, threshold
-        return cls(tuple(map(tuple, costs.tolist())), origin, is_threshold=True)
+        costs = _of_errors(classes.index(positive), 1 - threshold, threshold)
+        return cls(costs, origin, is_threshold=True)
 
     @classmethod
     def read(cls, f: Fields, n_classes: int) -> DecisionRule:
@@ -259,10 +257,14 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
     missed, alarm = (_number(given.get(key), f"--cost ({key})") for key in _OF_TWO[:2])
     if not (missed > 0 and alarm > 0):
         raise InputError("The costs of a missed row and of a false alarm (--cost) must be positive numbers.")
-    own = classes.index(positive)
-    costs = [[0.0, 0.0], [0.0, 0.0]]
-    costs[own][1 - own], costs[1 - own][own] = missed, alarm
-    return tuple(map(tuple, costs)), f"costs: missed {missed:g}, false alarm {alarm:g}"
+    return _of_errors(
+        classes.index(positive), missed, alarm
+    ), f"costs: missed {missed:g}, false alarm {alarm:g}"
+
+
+def _of_errors(positive: int, missed: float, alarm: float) -> tuple[tuple[float, ...], ...]:
+    """Return the costs of two classes of which one is missed, and the other gives false alarms."""
+    return ((0.0, alarm), (missed, 0.0)) if positive else ((0.0, missed), (alarm, 0.0))
 
 
 def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:

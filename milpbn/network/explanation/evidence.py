@@ -128,41 +128,39 @@ def family_tables(variables: tuple[Variable, ...], cpts: Sequence[Cpt]) -> tuple
         for places in columns.values():
             finest, logs = curve(variables, cpts, families, places)
             if np.ptp(logs, axis=-1).any():
-                found.append(_effect(variables, (finest,), logs))
+                found.append(_family(variables, (), finest, logs, "curve"))
             whole -= {i for i in places if i in families or set(cpts[i].parents) <= {*places, last}}
-        found += [_effect(variables, own, effect) for own, effect in interactions(families).items()]
+        together = interactions(families).items()
+        found += [_family(variables, above, own, logs, "interaction") for (*above, own), logs in together]
     order = sorted(whole, key=lambda i: (i != last, i))
-    return (*(_table(variables, cpts[i]) for i in order), *found)
+    return (*(_of_cpt(variables, cpts[i]) for i in order), *found)
 
 
-def _effect(variables: tuple[Variable, ...], own: tuple[int, ...], logs: NDArray[np.float64]) -> FamilyTable:
-    """Return a curve or an interaction, whose last variable stands for the family's."""
-    *others, last = (variables[i] for i in own)
+def _family(
+    variables: Sequence[Variable],
+    parents: Sequence[int],
+    own: int,
+    logs: NDArray[np.float64],
+    form: Literal["family", "curve", "interaction"] = "family",
+) -> FamilyTable:
+    """Return the table of a variable and its parents without the class; it has no states if it is the class."""
+    above = [variables[j] for j in parents]
     return FamilyTable(
-        last.raw_column,
-        shown_states(last),
-        tuple(v.raw_column for v in others),
-        tuple(map(shown_states, others)),
-        variables[-1].states,
-        logs,
-        "interaction" if others else "curve",
+        variable=variables[own].raw_column,
+        states=() if own == len(variables) - 1 else shown_states(variables[own]),
+        parents=tuple(v.raw_column for v in above),
+        parent_states=tuple(map(shown_states, above)),
+        classes=variables[-1].states,
+        log_probabilities=logs,
+        form=form,
     )
 
 
-def _table(variables: tuple[Variable, ...], cpt: Cpt) -> FamilyTable:
-    last = len(variables) - 1
-    axes = [*cpt.parents, cpt.variable]
-    parents = [j for j in cpt.parents if j != last]
+def _of_cpt(variables: Sequence[Variable], cpt: Cpt) -> FamilyTable:
+    last, axes = len(variables) - 1, [*cpt.parents, cpt.variable]
     with np.errstate(divide="ignore"):
         logs = np.moveaxis(np.log(cpt.table), axes.index(last), -1)
-    return FamilyTable(
-        variable=variables[cpt.variable].raw_column,
-        states=() if cpt.variable == last else shown_states(variables[cpt.variable]),
-        parents=tuple(variables[j].raw_column for j in parents),
-        parent_states=tuple(shown_states(variables[j]) for j in parents),
-        classes=variables[last].states,
-        log_probabilities=logs,
-    )
+    return _family(variables, [j for j in cpt.parents if j != last], cpt.variable, logs)
 
 
 def rules(

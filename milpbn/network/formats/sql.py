@@ -222,18 +222,17 @@ def _number(value: float) -> str:
 
 def _name(name: str) -> str:
     """Return a name as a delimited identifier."""
-    _refuse_nul(name)
-    return '"' + name.replace('"', '""') + '"'
+    return _quoted(name, '"')
 
 
 def _text(label: str) -> str:
     """Return text as a literal."""
-    _refuse_nul(label)
-    return "'" + label.replace("'", "''") + "'"
+    return _quoted(label, "'")
 
 
-def _refuse_nul(text: str) -> None:
+def _quoted(text: str, mark: str) -> str:
     if "\0" in text:
         raise InputError(
             f"The name or label {text!r} holds the character NUL, which SQL cannot hold; rename it."
         )
+    return mark + text.replace(mark, 2 * mark) + mark

@@ -23,7 +23,6 @@ from milpbn.util.jsonable import Fields, json_safe
 class MonotoneCheck:
     """Whether a classifier is monotone in a column."""
 
-    #: What was asked.
     constraint: MonotoneConstraint
     #: The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
     smallest: float
@@ -61,7 +60,6 @@ class MonotoneCheck:
 class MonotoneFit:
     """What monotone features were asked for, whether the classifier has them, and what they cost."""
 
-    #: One for each feature.
     features: tuple[MonotoneCheck, ...]
     #: Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
     #: strength without the constraints. None if nothing was fitted.

@@ -25,7 +25,6 @@ _RISING, _FALLING = ("+", "1", "increasing"), ("-", "-1", "decreasing")
 class MonotoneConstraint:
     """The log-odds never fall along the states of a column, or never rise."""
 
-    #: Name of the raw column.
     column: str
     #: Whether the log-odds never fall; else they never rise.
     rising: bool

@@ -50,7 +50,6 @@ class ParameterFit:
     folds: Annotated[int, Within(2)] | None = None
     #: Arcs that the classifier's structure has to hold normalisers, and the structure of the search does not.
     added_arcs: tuple[tuple[str, str], ...] = ()
-    #: Wall-clock seconds of all this.
     seconds: NotNegative = 0.0
     #: A sentence for the user; empty if there is nothing to say.
     note: str = ""
