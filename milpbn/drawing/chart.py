@@ -178,7 +178,7 @@ def bars(
     """Draw horizontal bars below one another, or dots with intervals and their texts in a column at the right.
 
     The title is above the chart, the label below its axis, which has 0 among its values if `zero`. Names at the left
-    are at most so wide, in pixels, in two lines. `notes` are the legend, roles of colours and what they stand for;
+    are at most `names` pixels wide, in two lines. `notes` are the legend, roles of colours and what they stand for;
     below it are further lines, which are wrapped.
     """
     dots = any(row.start is None for row in rows)

@@ -70,25 +70,12 @@ def fit_cpts(
 
     with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
     P12). A parent configuration without samples has the uniform row, even with a = 0. These are Laplace-smoothed
-    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one. `InputError` if the
-    structure has other variables than the data, a value has no state, ``smoothing`` is negative or above
-    `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than `MAX_TABLE_ENTRIES` entries.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training samples, without unknown values.
-    structure : Structure
-        Parent sets over the data's variables, in the data's order.
-    smoothing : float
-        Laplace constant a >= 0 (P12 uses 1).
-    smoothing_towards : str
-        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
-
-    Returns
-    -------
-    list of Cpt, length V
-        One per variable, in order.
+    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one. Training samples
+    have no unknown values; the structure has the data's variables, in their order. The Laplace constant is a >= 0 (P12
+    uses 1), and tables are smoothed towards ``uniform``, ``marginal`` or ``class``. There is one table per variable, in
+    order. `InputError` if the structure has other variables than the data, a value has no state, ``smoothing`` is
+    negative or above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
+    `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     if not 0 <= smoothing <= LARGEST_SMOOTHING:

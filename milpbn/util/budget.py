@@ -53,8 +53,8 @@ class Budget:
     """The time and memory of a run or of a part of it. Any thread may call any method.
 
     Memory has one limit in a process (`milpbn.util.memory.limited`), and so have signals (`milpbn.util.interrupts`).
-    It may take so many seconds since it `began`, a `time.monotonic` value, by default now. `cancelled` returns whether
-    the caller wants the work to end. When the `whole` is used up of which it is a part, so is this one.
+    The work may take so many seconds since it `began`, a `time.monotonic` value, by default now. `cancelled` returns
+    whether the caller wants it to end. When the `whole` is used up of which this is a part, so is this one.
     """
 
     def __init__(

@@ -80,8 +80,8 @@ def factors_of(tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArra
     """Return the factors of some rows: the tables, with the variables that are not free at the rows' states.
 
     Codes, shape (M, V), are the states of the rows, the class last; `free`, shape (V,), says which variables keep an
-    axis, and may be `MISSING`. A free variable that has an unseen state (`UNKNOWN`) in some row has one position more
-    than states, the last one, for it.
+    axis, whose codes may be `MISSING`. A free variable that has an unseen state (`UNKNOWN`) in some row has one
+    position more than states, the last one, for it.
     """
     extended = extended_variables(codes, free)
     factors = []

@@ -132,9 +132,9 @@ class Queries:
     ) -> Dataset:
         """Return independent samples of all variables from P(variables | evidence).
 
-        They are so many rows in this classifier's states, of which the property ``labels`` has the labels. Every row
-        has the values of the evidence, as for `posterior`. The seed may be a generator; None draws other samples each
-        time. `InputError` as `posterior` raises it.
+        The rows are in this classifier's states, of which the property ``labels`` has the labels. Every row has the
+        values of the evidence, as for `posterior`. The seed may be a generator; None draws other samples each time.
+        `InputError` as `posterior` raises it.
         """
         network = self._network()
         n_samples = whole_number("n_samples", n_samples)
