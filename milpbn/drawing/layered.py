@@ -27,16 +27,9 @@ def layered(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[Arc, list[float]]]:
     """Place the n nodes of an acyclic graph on levels, so that arcs lead to later levels and few of them cross.
 
-    Sizes of boxes and the least distance between two boxes of a level are across the levels' direction.
-
-    Returns
-    -------
-    level : int64 array, shape (n,)
-        From 0.
-    centre : float64 array, shape (n,)
-        Centres of the boxes.
-    bends : dict of arc to list of float
-        Where each arc passes the levels between those of its ends; such a lane is free of boxes.
+    Sizes of boxes and the least distance between two boxes of a level are across the levels' direction. Returned are
+    the level of each node from 0, shape (n,); the centre of its box, shape (n,); and by arc, where it passes the levels
+    between those of its ends, in lanes that are free of boxes.
     """
     level = _levels(n, arcs)
     size, lanes, links = list(sizes), {}, []
@@ -114,11 +107,8 @@ def _placed(
     size: NDArray[np.float64],
     gap: float,
 ) -> NDArray[np.float64]:
-    """Return the centres: each level as near to its neighbours' means as its order and the gaps allow.
-
-    With the least distances taken off, the order is a monotone sequence, so that the nearest one is an isotonic
-    regression.
-    """
+    """Return the centres: each level as near to its neighbours' means as its order and the gaps allow."""
+    # With the least distances taken off, the order is a monotone sequence, and the nearest one an isotonic regression.
     centre = np.zeros(len(size))
     apart = []
     for row in rows:

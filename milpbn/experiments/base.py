@@ -58,21 +58,14 @@ class MethodInput:
 
 @dataclass(frozen=True, eq=False)
 class Figures:
-    """What one method achieves on the test rows of one part.
+    """What one method achieves on the test rows of one part."""
 
-    Attributes
-    ----------
-    correct : bool array, shape (M,)
-        Whether each test row is classified correctly. A row whose class is not in the training rows is not.
-    log_loss, brier : float
-        Means of log-loss in nats and Brier score, between 0 and 2 (`milpbn.network.calibration`).
-    unknown_class : int
-        Number of rows whose class is not in the training rows; its probability is 0.
-    """
-
+    #: Whether each test row is classified correctly, shape (M,). A row whose class is not in the training rows is not.
     correct: NDArray[np.bool_]
+    #: Means of log-loss in nats and Brier score, between 0 and 2 (`milpbn.network.calibration`).
     log_loss: float
     brier: float
+    #: Number of rows whose class is not in the training rows; its probability is 0.
     unknown_class: int
 
     @property
@@ -141,10 +134,6 @@ class Method(ABC):
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Return what the method finds, as JSON values; ``figures`` are those of the test rows.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If the user stopped it; then nothing is kept.
-        MilpbnError
-            If the method cannot run on these data.
+        `KeyboardInterrupt` if the user stopped it; then nothing is kept. `MilpbnError` if the method cannot run on
+        these data.
         """

@@ -20,26 +20,18 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Cell:
-    """All that the contents of a cell depend on, apart from the machine and the versions of the programs.
+    """All that the contents of a cell depend on, apart from the machine and the versions of the programs."""
 
-    Attributes
-    ----------
-    data, data_sha256 : str
-        Name of the data set, and its hash (`milpbn.experiments.protocol.table_hash`).
-    part : str
-        Name of the part, such as ``fold-1``.
-    options : mapping
-        The method's settings, as JSON values.
-    budget : float or None
-        Seconds that the method may search; None for a method without a limit.
-    """
-
+    #: Name of the data set, and its hash (`milpbn.experiments.protocol.table_hash`).
     data: str
     data_sha256: str
+    #: Name of the part, such as ``fold-1``.
     part: str
     method: str
+    #: The method's settings, as JSON values.
     options: Mapping[str, Any]
     seed: int
+    #: Seconds that the method may search; None for a method without a limit.
     budget: float | None
 
     @classmethod
@@ -77,23 +69,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Kept:
-    """The contents of a cell.
+    """The contents of a cell."""
 
-    Attributes
-    ----------
-    found : mapping
-        What the method found; empty if it failed.
-    failure : str or None
-        Why the method failed, in a sentence; None if it did not.
-    budget : float or None
-        The budget of the cell that it was read from.
-    wall, processor : float
-        Seconds that it took; 0 if that was not kept.
-    """
-
+    #: What the method found; empty if it failed.
     found: Mapping[str, Any]
+    #: Why the method failed, in a sentence; None if it did not.
     failure: str | None = None
+    #: The budget of the cell that it was read from.
     budget: float | None = field(default=None, compare=False)
+    #: Seconds that it took; 0 if that was not kept.
     wall: float = field(default=0.0, compare=False)
     processor: float = field(default=0.0, compare=False)
 
@@ -112,18 +96,10 @@ class KeptCells:
     def read(self, cell: Cell, *, any_budget: bool = False) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
 
-        A search that ended with a proof stands for the same search with more time.
-
-        Parameters
-        ----------
-        any_budget : bool
-            Return what the same search found with the most time that is kept: most time for the choice before it, then
-            a proof, then most time for the search. A failure is returned only where nothing else is kept.
-
-        Raises
-        ------
-        InputError
-            If the archive cannot be read, or a cell in it is incomplete.
+        A search that ended with a proof stands for the same search with more time. With `any_budget` it is what the
+        same search found with the most time that is kept: most time for the choice before it, then a proof, then most
+        time for the search; a failure only where nothing else is kept. `InputError` if the archive cannot be read, or a
+        cell in it is incomplete.
         """
         document = self._store.get(cell.key)
         kept = None if document is None else self._parsed(cell.key, document)[1]

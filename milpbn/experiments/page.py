@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -139,28 +139,26 @@ def _listed(those: Sequence[Task]) -> list[str]:
 
 
 def _agreement(collected: Collected) -> str:
+    rows = []
+    for method in COUNTED:
+        if found := verdicts(collected, method):
+            below = [f"{v.data} ({v.accuracy:.2f} < {v.lower:.2f})" for v in found if not v.holds]
+            above = [v.data for v in found if v.above]
+            mean = sum(v.accuracy - v.percent for v in found) / len(found)
+            share = f"{sum(v.holds for v in found)} of {len(found)}"
+            rows.append(
+                [TITLES[method], share, ", ".join(above) or "-", ", ".join(below) or "-", f"{mean:+.2f}"]
+            )
+    compared = [gap for gap in gaps(collected) if gap.holds is not None]
+    larger = [f"{TITLES[g.method]} on {g.data}" for g in compared if not g.holds]
+    titles = ["method", "within or above", "above", "below the interval", "mean difference in points"]
     lines = [
         "## Agreement with the paper",
         "",
         "Accuracies within or above the published 95 % interval, of the data sets that are complete and have a "
         "published value:",
         "",
-        "| method | within or above | above | below the interval | mean difference in points |",
-        "| --- | --- | --- | --- | --- |",
-    ]
-    for method in COUNTED:
-        found = verdicts(collected, method)
-        if not found:
-            continue
-        below = [f"{v.data} ({v.accuracy:.2f} < {v.lower:.2f})" for v in found if not v.holds]
-        mean = sum(v.accuracy - v.percent for v in found) / len(found)
-        lines.append(
-            f"| {TITLES[method]} | {sum(v.holds for v in found)} of {len(found)} "
-            f"| {', '.join(v.data for v in found if v.above) or '-'} | {', '.join(below) or '-'} | {mean:+.2f} |"
-        )
-    compared = [gap for gap in gaps(collected) if gap.holds is not None]
-    larger = [f"{TITLES[g.method]} on {g.data}" for g in compared if not g.holds]
-    lines += [
+        *table(titles, rows),
         "",
         f"Gaps at most the published ones: {sum(bool(g.holds) for g in compared)} of {len(compared)}"
         + (f"; larger: {', '.join(larger)}." if larger else "."),
@@ -169,7 +167,18 @@ def _agreement(collected: Collected) -> str:
 
 
 def _table_1(collected: Collected) -> str:
-    claims = "proved optimal", "certified", "verified"
+    titles = ["data", "score", "gap, %", "published, %", "seconds", "proved optimal", "certified", "verified"]
+    rows = []
+    for gap in gaps(collected):
+        entry = gap.entry
+        worst = "-" if entry.worst_gap is None else f"{entry.worst_gap:.3f}"
+        published_gap = "-" if gap.published is None else f"{gap.published:g}"
+        counts = [
+            f"{entry.count(claim)} of {len(entry.found)}" for claim in ("optimal", "certified", "verified")
+        ]
+        chosen = [entry.chosen(key) for key in ("p", "max_parents")]
+        seconds = f"{max(entry.budgets):g}"
+        rows.append([gap.data, TITLES[gap.method], worst, published_gap, seconds, *counts, *chosen])
     lines = [
         "## Table 1: gaps",
         "",
@@ -178,18 +187,8 @@ def _table_1(collected: Collected) -> str:
         "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
         "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
         "",
-        *head("data", "score", "gap, %", "published, %", "seconds", *claims, "p", "max_parents"),
+        *table([*titles, "p", "max_parents"], rows),
     ]
-    for gap in gaps(collected):
-        entry = gap.entry
-        n = len(entry.found)
-        worst = "-" if entry.worst_gap is None else f"{entry.worst_gap:.3f}"
-        published_gap = "-" if gap.published is None else f"{gap.published:g}"
-        counts = " | ".join(f"{entry.count(claim)} of {n}" for claim in ("optimal", "certified", "verified"))
-        lines.append(
-            f"| {gap.data} | {TITLES[gap.method]} | {worst} | {published_gap} | {max(entry.budgets):g} | {counts} "
-            f"| {entry.chosen('p')} | {entry.chosen('max_parents')} |"
-        )
     return "\n".join(lines)
 
 
@@ -202,7 +201,7 @@ def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 
             "The published value stands below ours. An asterisk: ours is below the published interval.",
             "",
         ]
-    lines += head("data", "test rows", *(TITLES[m] for m in methods))
+    found = []
     for data in collected.plan.data:
         facts = collected.facts[data]
         below = {m for m in methods for v in verdicts(collected, m) if v.data == data and not v.holds}
@@ -212,28 +211,26 @@ def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 
             ours = "-" if entry is None else f"{entry.accuracy:.2f} ± {entry.half_width:.2f}"
             theirs = "" if paper is None else f"<br>{paper.percent:.2f} ± {paper.half_width:.2f}"
             cells.append(ours + ("*" if m in below else "") + theirs)
-        rows = facts.test_rows or "5 folds"
-        lines.append(f"| {data} | {rows} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+        found.append([data, f"{facts.test_rows or '5 folds'}", *cells])
+    return "\n".join([*lines, *table(["data", "test rows", *(TITLES[m] for m in methods)], found)])
 
 
 def probability_table(collected: Collected) -> str:
     """Return log-loss and Brier score of all methods."""
     methods = collected.plan.methods
+
+    def both(entry: Entry | None) -> str:
+        return "-" if entry is None else f"{entry.log_loss:.3f} / {entry.brier:.3f}"
+
+    rows = [[data, *(both(collected.entry(data, m)) for m in methods)] for data in collected.plan.data]
     lines = [
         "## Log-loss and Brier score",
         "",
         "Log-loss in nats / Brier score (0 to 2), means over the test rows. Probabilities are raised "
         "to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
         "",
-        *head("data", *(TITLES[m] for m in methods)),
+        *table(["data", *(TITLES[m] for m in methods)], rows),
     ]
-
-    def both(entry: Entry | None) -> str:
-        return "-" if entry is None else f"{entry.log_loss:.3f} / {entry.brier:.3f}"
-
-    for data in collected.plan.data:
-        lines.append(f"| {data} | {' | '.join(both(collected.entry(data, m)) for m in methods)} |")
     return "\n".join(lines)
 
 
@@ -242,6 +239,27 @@ def recipe_table(collected: Collected) -> str:
     own = "recipe"
     if own not in collected.plan.methods:
         return ""
+    titles = [
+        "method",
+        "data sets",
+        "accuracy, recipe",
+        "accuracy",
+        "log-loss, recipe",
+        "log-loss",
+        "won",
+        "lost",
+    ]
+    rows = []
+    for method in collected.plan.methods:
+        pairs = [(collected.entry(data, own), collected.entry(data, method)) for data in collected.plan.data]
+        both = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+        if method == own or not both:
+            continue
+        n = len(both)
+        means = [f"{sum(pair[k].accuracy for pair in both) / n:.2f}" for k in range(2)]
+        means += [f"{sum(pair[k].log_loss for pair in both) / n:.3f}" for k in range(2)]
+        won, lost = wins(collected, own, method)[0], wins(collected, method, own)[0]
+        rows.append([TITLES[method], f"{n}", *means, f"{won}", f"{lost}"])
     lines = [
         "## The recipe beside the other methods",
         "",
@@ -249,38 +267,13 @@ def recipe_table(collected: Collected) -> str:
         "other method; on how many of the data sets one outperforms the other at the 68 % level, by the tests of "
         "the paper's Table 3.",
         "",
-        *head(
-            *("method", "data sets", "accuracy, recipe", "accuracy", "log-loss, recipe", "log-loss"),
-            *("won", "lost"),
-        ),
+        *table(titles, rows),
     ]
-    for method in collected.plan.methods:
-        pairs = [(collected.entry(data, own), collected.entry(data, method)) for data in collected.plan.data]
-        both = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
-        if method == own or not both:
-            continue
-        n = len(both)
-        accuracy = [sum(pair[k].accuracy for pair in both) / n for k in range(2)]
-        log_loss = [sum(pair[k].log_loss for pair in both) / n for k in range(2)]
-        won, lost = wins(collected, own, method)[0], wins(collected, method, own)[0]
-        lines.append(
-            f"| {TITLES[method]} | {n} | {accuracy[0]:.2f} | {accuracy[1]:.2f} | {log_loss[0]:.3f} | {log_loss[1]:.3f} "
-            f"| {won} | {lost} |"
-        )
     return "\n".join(lines)
 
 
 def _table_3(collected: Collected) -> str:
-    methods = collected.plan.methods
-    lines = [
-        "## Table 3: wins at 68 % / 95 %",
-        "",
-        "On how many data sets the method of the row outperforms that of the column: one-sided paired t-test over the "
-        "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
-        "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
-        "",
-        *head("", *(TITLES[m] for m in methods)),
-    ]
+    methods, rows = collected.plan.methods, []
     for row in methods:
         cells = []
         for column in methods:
@@ -290,10 +283,19 @@ def _table_3(collected: Collected) -> str:
             low, high, n = wins(collected, row, column)
             paper = published().wins.get(row, {}).get(column)
             cells.append(f"{low}/{high} [{n}]" + ("" if paper is None else f"<br>{paper[0]}/{paper[1]}"))
-        lines.append(f"| {TITLES[row]} | {' | '.join(cells)} |")
+        rows.append([TITLES[row], *cells])
+    lines = [
+        "## Table 3: wins at 68 % / 95 %",
+        "",
+        "On how many data sets the method of the row outperforms that of the column: one-sided paired t-test over the "
+        "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
+        "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
+        "",
+        *table(["", *(TITLES[m] for m in methods)], rows),
+    ]
     return "\n".join(lines)
 
 
-def head(*titles: str) -> list[str]:
-    """Return the first two lines of a table."""
-    return [f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
+def table(titles: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> list[str]:
+    """Return the lines of a table from the titles of its columns and the cells of its rows."""
+    return [f"| {' | '.join(cells)} |" for cells in (titles, ["---"] * len(titles), *rows)]

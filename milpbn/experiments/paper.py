@@ -46,22 +46,16 @@ class Choice(NamedTuple):
 
 
 class Paper(ABC):
-    """A paper with its tables and figures.
-
-    Attributes
-    ----------
-    data : mapping from the paper's name of a data set to that of the studies
-    methods, more_methods : tuples of str
-        What is computed by default, and what else `Wanted.only` may name.
-    budget : float
-        Seconds, if `Wanted.budget` is None.
-    """
+    """A paper with its tables and figures."""
 
     name: ClassVar[str]
+    #: By the paper's names, the names of the data sets in the studies.
     data: ClassVar[dict[str, str]]
+    #: What is computed by default, and what else `Wanted.only` may name.
     methods: ClassVar[tuple[str, ...]]
     more_methods: ClassVar[tuple[str, ...]] = ()
     parts: ClassVar[tuple[str, ...]] = ("test", *(f"fold-{k}" for k in range(1, 6)))
+    #: Seconds, if `Wanted.budget` is None.
     budget: ClassVar[float]
 
     @abstractmethod
@@ -139,26 +133,19 @@ def running(folder: Path) -> set[str]:
 
 @dataclass(frozen=True)
 class StudyState:
-    """How far a study is.
-
-    Attributes
-    ----------
-    spent : float
-        Processor seconds of finished tasks.
-    left : float or None
-        Estimated wall-clock seconds of what is missing, or of what is left of the budget, on one process; None if
-        nothing is known.
-    guessed : int
-        Number of missing tasks of which nothing alike is done, so that their time limits count.
-    """
+    """How far a study is."""
 
     study: Study
     done: int
     running: list[Task]
     failed: list[tuple[Task, str]]
     missing: list[Task]
+    #: Processor seconds of finished tasks.
     spent: float
+    #: Estimated wall-clock seconds of what is missing, or of what is left of the budget, on one process; None if
+    #: nothing is known.
     left: float | None
+    #: Number of missing tasks of which nothing alike is done, so that their time limits count.
     guessed: int
 
 

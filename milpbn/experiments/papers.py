@@ -14,7 +14,7 @@ from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.digits import DIGIT_LEARNERS, INTEGER_BITS
 from milpbn.experiments.forests import FORESTS
 from milpbn.experiments.methods import P12_METHODS
-from milpbn.experiments.page import head, page, read_remarks
+from milpbn.experiments.page import page, read_remarks, table
 from milpbn.experiments.paper import Choice, Paper, Wanted
 from milpbn.experiments.published import published
 from milpbn.experiments.r20 import R20
@@ -80,9 +80,9 @@ class P11(TablePaper):
             f"fewest bits per parameter, {INTEGER_BITS} of them before the point, with at most half a point less than "
             "double precision.",
             "",
-            *head("classifier", *(f"{name}{what}" for name in self.data for what in ("", ", bits"))),
         ]
-        pictures = []
+        titles = ["classifier", *(f"{name}{what}" for name in self.data for what in ("", ", bits"))]
+        pictures, found = [], []
         for k, (method, title) in enumerate(DIGIT_LEARNERS.items()):
             cells = [title]
             for name in self.data:
@@ -102,7 +102,8 @@ class P11(TablePaper):
                     pictures.append(
                         draw_widths(widths, share, f"{name}, TAN-OMI-MM: {INTEGER_BITS} integer bits")
                     )
-            lines.append(f"| {' | '.join(cells)} |")
+            found.append(cells)
+        lines += table(titles, found)
         if pictures:
             save(stacked(pictures), folder / "figure-2.svg")
             lines += ["", "![Accuracy of TAN-OMI-MM over bits per parameter (P11, Figure 2)](figure-2.svg)"]
@@ -133,10 +134,12 @@ class Slides(TablePaper):
             ("tan", "TAN, features given the class"),
         ):
             own = [forest for forest in FORESTS if forest.learner == learner]
-            lines += ["", f"## {title}", "", *head("data", *(forest.penalty for forest in own))]
-            for data in collected.plan.data:
-                cells = [self._cell(collected, data, forest.name) for forest in own]
-                lines.append(f"| {data} | {' | '.join(cells)} |")
+            rows = [
+                [data, *(self._cell(collected, data, forest.name) for forest in own)]
+                for data in collected.plan.data
+            ]
+            titles = ["data", *(forest.penalty for forest in own)]
+            lines += ["", f"## {title}", "", *table(titles, rows)]
         return "\n".join(lines) + "\n"
 
     def _cell(self, collected: Collected, data: str, method: str) -> str:

@@ -38,20 +38,12 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes
-    ----------
-    name : str
-        `TEST_SET`, or ``fold-1`` to ``fold-5``.
-    table : Table
-        The whole data set.
-    train_rows, test_rows : int64 arrays, one-dimensional
-        Positions in the table's frame.
-    """
-
+    #: `TEST_SET`, or ``fold-1`` to ``fold-5``.
     name: str
     table: Table
+    #: Positions in the table's frame.
     train_rows: NDArray[np.int64]
     test_rows: NDArray[np.int64]
 

@@ -32,22 +32,15 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Published:
-    """Tables 1 to 3 of Peharz & Pernkopf (2012).
-
-    Attributes
-    ----------
-    gaps : mapping from data set to method to percent
-        Table 1: gaps relative to the bound, in percent; infinity where only the empty graph was found. A data set that
-        is absent was solved to optimality, with the gap 0 (see `gap`).
-    accuracies : mapping from data set to method to Accuracy
-        Table 2; None where there was no result.
-    wins : mapping from method to method to (int, int)
-        Table 3: on how many of the 31 data sets the first method outperforms the second at 68 % and at 95 %.
-    """
+    """Tables 1 to 3 of Peharz & Pernkopf (2012)."""
 
     source: str
+    #: Table 1, by data set and method: gaps relative to the bound, in percent; infinity where only the empty graph was
+    #: found. A data set that is absent was solved to optimality, with the gap 0 (see `gap`).
     gaps: Mapping[str, Mapping[str, float]]
+    #: Table 2, by data set and method; None where there was no result.
     accuracies: Mapping[str, Mapping[str, Accuracy | None]]
+    #: Table 3, by two methods: on how many of the 31 data sets the first outperforms the second at 68 % and at 95 %.
     wins: Mapping[str, Mapping[str, tuple[int, int]]]
 
     def gap(self, data: str, method: str) -> float | None:

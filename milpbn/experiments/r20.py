@@ -20,7 +20,7 @@ from milpbn.experiments.base import Figures, Method, MethodInput
 from milpbn.experiments.cells import Cell, KeptCells
 from milpbn.experiments.images import files_hash, image_folder, part_names
 from milpbn.experiments.networks import ClosedFormMethod
-from milpbn.experiments.page import head, read_remarks
+from milpbn.experiments.page import read_remarks, table
 from milpbn.experiments.paper import Choice, Paper, Wanted, state
 from milpbn.experiments.runner import Study, Task
 from milpbn.learners.differentiable.learner import DifferentiableTan
@@ -110,25 +110,17 @@ class HybridRun(Method):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomSearch(Study):
-    """The experiments on one data set.
+    """The experiments on one data set."""
 
-    Attributes
-    ----------
-    title : str
-        A key of `DATA`.
-    kinds : tuple of str
-        Which kinds of structures, of `TITLES`.
-    epochs : int
-        Of a training; R20 has 500.
-    count : int
-        Number of experiments of each kind, at most.
-    """
-
+    #: A key of `DATA`.
     title: str
+    #: Which kinds of structures, of `TITLES`.
     kinds: tuple[str, ...]
+    #: Of a training; R20 has 500.
     epochs: int
     seed: int = 0
     data_dir: Path | None = None
+    #: Number of experiments of each kind, at most.
     count: int = 100
     budget: float | None = None
 
@@ -163,11 +155,8 @@ class RandomSearch(Study):
 
 
 def _rounds(kind: str, title: str) -> list[list[DifferentiableTan]]:
-    """Return the structures of a kind, grouped by what is tried at the same point.
-
-    Selections change before orderings on letter, whose Figure 3d has one ordering; elsewhere orderings before
-    selections.
-    """
+    """Return the structures of a kind, grouped by what is tried at the same point."""
+    # Selections change before orderings on letter, whose Figure 3d has one ordering; elsewhere after them.
     together: dict[tuple[object, ...], list[DifferentiableTan]] = {}
     for one in structures(kind):
         place = (one.ordering, one.selection) if title == "letter" else (one.selection, one.ordering)
@@ -268,10 +257,11 @@ class R20(Paper):
             "",
             "## Table 1: test errors in percent",
             "",
-            *head("data", "structure", "R20", "best", "validated", "experiments"),
+            *table(
+                ["data", "structure", "R20", "best", "validated", "experiments"],
+                (row for search in searches for row in _rows(search, store, found[search.title])),
+            ),
         ]
-        for search in searches:
-            lines += _rows(search, store, found[search.title])
         for number, panels in (("2", list(_figure_2(found))), ("3", list(_figure_3(found)))):
             if panels:
                 rows = (stacked(panels[k : k + 2], beside=True) for k in range(0, len(panels), 2))
@@ -288,7 +278,7 @@ class R20(Paper):
         return "\n".join([*lines, *said, "", f"Processor time: {spent}."]) + "\n"
 
 
-def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> Iterator[str]:
+def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -> Iterator[list[str]]:
     """Yield the rows of Table 1 for a data set."""
     likelihood: dict[str, list[float]] = {}
     for task in search.tasks():
@@ -303,7 +293,7 @@ def _rows(search: RandomSearch, store: KeptCells, found: Sequence[Experiment]) -
         elif kind in likelihood:
             cells = [f"{fmean(likelihood[kind]):.2f}", "", ""]
         published = f"{PUBLISHED[search.title][kind]:.2f}"
-        yield f"| {' | '.join([search.title, TITLES[kind], published, *cells])} |"
+        yield [search.title, TITLES[kind], published, *cells]
 
 
 def _panel(title: str, those: Sequence[Experiment], name: Callable[[Experiment], str]) -> Scene:

@@ -65,28 +65,19 @@ class Study(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Plan(Study):
-    """All of some methods on all of some data sets.
+    """All of some methods on all of some data sets."""
 
-    Attributes
-    ----------
-    data : tuple of str
-        Names of data sets of the catalog, or of `milpbn.experiments.images.IMAGES`.
-    methods : tuple of str
-        Names of methods (`milpbn.experiments.methods.METHODS`).
-    parts : tuple of str
-        Names of parts; empty for all.
-    data_dir : path or None
-        Folder of the catalog; by default the one that the environment names.
-    title : str
-        Name for the state of the study.
-    """
-
+    #: Names of data sets of the catalog, or of `milpbn.experiments.images.IMAGES`.
     data: tuple[str, ...]
+    #: Names of methods (`milpbn.experiments.methods.METHODS`).
     methods: tuple[str, ...]
+    #: Names of parts; empty for all.
     parts: tuple[str, ...] = ()
     budgets: Budgets
     seed: int = 0
+    #: Folder of the catalog; by default the one that the environment names.
     data_dir: Path | None = None
+    #: Name for the state of the study.
     title: str = "all"
 
     def tasks(self) -> list[Task]:
@@ -123,22 +114,14 @@ class Task:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of a data set without learning anything.
-
-    Attributes
-    ----------
-    classes, test_rows : int
-        Numbers of classes, and of test rows, which are 0 with cross-validation.
-    parts : tuple of str
-        Names of the parts.
-    size : int
-        A rough measure of the work: cells of the table times classes.
-    """
+    """What is known of a data set without learning anything."""
 
     sha256: str
+    #: Numbers of classes, and of test rows, which are 0 with cross-validation.
     classes: int
     test_rows: int
     parts: tuple[str, ...]
+    #: A rough measure of the work: cells of the table times classes.
     size: int
 
 
@@ -229,21 +212,11 @@ def run_plan(
 ) -> Iterator[Finished]:
     """Compute what is missing, and yield every task when its cells are kept.
 
-    A run that is killed loses only the cells that were being computed.
-
-    Parameters
-    ----------
-    n_jobs, threads : int
-        Number of processes, and of threads of each of them.
-    dask : str, Client or None
-        Compute on the workers of a Dask cluster instead, each with one thread: address or file of its scheduler, or a
-        client. The workers need not have the tables' files, only those of images.
-    retry_failed : bool
-        Compute failed cells again.
-    started : callable
-        Called when a task begins, in the process that computes it; not on Dask workers.
-    stopping : callable
-        Asked often; True means stop. The cells that are being computed are then lost.
+    A run that is killed loses only the cells that were being computed. It uses `n_jobs` processes of so many `threads`
+    each; or with `dask`, the address or file of a scheduler or a client, the workers of a cluster with one thread each,
+    which need not have the tables' files, only those of images. `started` is called when a task begins, in the process
+    that computes it, but not on Dask workers; `stopping` is asked often, and if it returns True, the cells that are
+    being computed are lost. With `retry_failed`, failed cells are computed again.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):
@@ -325,7 +298,8 @@ class CellWork:
             if interrupts.requested():
                 raise KeyboardInterrupt  # what was found may be less than the method finds
         except Exception as error:
-            kept = Kept({}, _reason(error))
+            known = isinstance(error, MilpbnError)
+            kept = Kept({}, f"{error}" if known else f"{type(error).__name__}: {error}")
         seconds = {
             "wall": time.monotonic() - began,
             "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
@@ -337,10 +311,6 @@ class CellWork:
 def _sent_parts(work: CellWork, data: str) -> Mapping[str, PartRows]:
     """Return the parts of a table that was sent by name; kept for the next cell of the same data set."""
     return work.plan.divided(work.tables[data])
-
-
-def _reason(error: Exception) -> str:
-    return str(error) if isinstance(error, MilpbnError) else f"{type(error).__name__}: {error}"
 
 
 def versions() -> dict[str, str]:

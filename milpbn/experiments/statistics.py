@@ -19,15 +19,9 @@ def half_width(accuracies: Sequence[float], rows: int) -> float:
     """Return half the width of the 95 % interval of an accuracy, as a share.
 
     With one part it is 1.96 sqrt(a (1 - a) / M) (Mitchell 1997); with several folds it is Student's t interval of their
-    mean. Both give the intervals of P12's Table 2: on iris, four folds with 93.33 % and one with 96.67 % give
-    94.00 +- 1.85, which is published for naive Bayes.
-
-    Parameters
-    ----------
-    accuracies : sequence of float
-        Accuracy of each part.
-    rows : int
-        Number of test rows M of the only part.
+    mean. Both give the intervals of P12's Table 2: on iris, four folds with 93.33 % and one with 96.67 % give 94.00 +-
+    1.85, which is published for naive Bayes. There is an accuracy for each part, and `rows` is the number of test rows
+    M of the only one.
     """
     if len(accuracies) == 1:
         return normal_half_width(accuracies[0], rows)
@@ -42,12 +36,8 @@ def p_value(ours: Sequence[NDArray[np.bool_]], theirs: Sequence[NDArray[np.bool_
     it is 0 or 1. With one part it is that of the exact binomial test on the rows that exactly one of the methods
     classifies correctly: under the hypothesis each of them is the first method's with probability 1/2. P12 says
     "one-sided binomial test" and no more. Its test must be paired, too: with the accuracies of its Table 2, an unpaired
-    test cannot give the two significant wins of SM over SBM in its Table 3.
-
-    Parameters
-    ----------
-    ours, theirs : sequences of bool arrays
-        For each part which rows each method classifies correctly, in the same order.
+    test cannot give the two significant wins of SM over SBM in its Table 3. `ours` and `theirs` say for each part which
+    rows each method classifies correctly, bool arrays in the same order.
     """
     if len(ours) == 1:
         wins = int(np.count_nonzero(ours[0] & ~theirs[0]))

@@ -24,17 +24,11 @@ DECIMALS = 2
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What one method found on all parts of one data set.
+    """What one method found on all parts of one data set."""
 
-    Attributes
-    ----------
-    found : tuple of mappings
-        The contents of the cells, in the order of the parts.
-    budgets : tuple of float
-        Seconds that the searches of the parts had; empty for methods without a search.
-    """
-
+    #: The contents of the cells, in the order of the parts.
     found: tuple[Mapping[str, Any], ...]
+    #: Seconds that the searches of the parts had; empty for methods without a search.
     budgets: tuple[float, ...] = ()
 
     @cached_property

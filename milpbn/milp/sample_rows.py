@@ -67,10 +67,7 @@ def margin_span(margins: MarginRows, candidates: Candidates) -> float:
 def _ranges(
     margins: MarginRows, candidates: Candidates
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the sums of the smallest and of the largest coefficients of all variables, and the sum of their sizes.
-
-    Each has the shape (M, R): one number per sample and margin row.
-    """
+    """Return the sums of smallest and of largest coefficients of all variables, and of their sizes, shape (M, R)."""
     alpha, (M, R) = margins.alpha, margins.alpha.shape[:2]
     low, high, scale = np.zeros((M, R)), np.zeros((M, R)), np.zeros((M, R))
     for a, b in itertools.pairwise(candidates.offsets):

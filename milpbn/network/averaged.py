@@ -31,19 +31,11 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
 
     The networks may have different cuts and states, and columns with one or two variables. The average is no Bayesian
     network, and has no joint distribution: it has posteriors, but no structure, no score, no most probable explanation
-    and no samples.
-
-    Attributes
-    ----------
-    members : tuple of Classifier
-        The networks, the best first; each has its score, objective and bound in its provenance.
-
-    Raises
-    ------
-    InputError
-        If there is no member, or the members differ in the raw columns of their variables or in their classes.
+    and no samples. `InputError` if there is no member, or the members differ in the raw columns of their variables or
+    in their classes.
     """
 
+    #: The networks, the best first; each has its score, objective and bound in its provenance.
     members: tuple[Classifier, ...]
 
     def __post_init__(self) -> None:
@@ -168,10 +160,7 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return the mean of the networks' P(variable | evidence) by state label; see `Classifier.posterior`.
 
-        Raises
-        ------
-        InputError
-            As there, and if the networks have different states of the variable, such as other intervals.
+        `InputError` as there, and if the networks have different states of the variable, such as other intervals.
         """
         return _mean(variable, [member.posterior(variable, evidence) for member in self.members])
 

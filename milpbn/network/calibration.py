@@ -35,12 +35,8 @@ class ReliabilityBin:
 def log_losses(probabilities: NDArray[np.float64], classes: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return -log P(c_m | z_m) in nats, shape (M,), at most `LARGEST_LOSS`.
 
-    Parameters
-    ----------
-    probabilities : float64 array, shape (M, C)
-        P(c | z_m).
-    classes : int array, shape (M,)
-        True class codes; a negative code is a class without a column, with the probability 0.
+    The probabilities P(c | z_m) have the shape (M, C), the codes of the true classes the shape (M,). A negative code is
+    a class without a column, with the probability 0.
     """
     with np.errstate(divide="ignore"):
         return losses_of_logs(np.log(probabilities), classes)

@@ -92,21 +92,25 @@ def _check_variable(variable: Variable) -> None:
         )
 
 
-def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: Structure) -> None:
+def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: Structure | None) -> None:
     """Check that the tables belong to the structure and hold probabilities.
 
+    Without a structure, the parents are any other variables in ascending order.
     `InputError` if names, order, parents or shapes differ, or if a row has a negative or infinite probability or does
     not sum to 1 within `ROW_SUM_TOLERANCE`.
     """
-    if structure.names != tuple(v.name for v in variables):
+    if structure is not None and structure.names != tuple(v.name for v in variables):
         raise InputError("The structure and the variables have different names or a different order.")
     if len(cpts) != len(variables):
         raise InputError(f"The classifier has {len(variables)} variables and {len(cpts)} tables.")
     for i, cpt in enumerate(cpts):
         name = variables[i].name
-        if cpt.variable != i or cpt.parents != structure.parents[i]:
+        others = {*range(len(variables))} - {i}
+        parents = tuple(sorted(others & {*cpt.parents})) if structure is None else structure.parents[i]
+        if cpt.variable != i or cpt.parents != parents:
+            than = "those that it can have" if structure is None else "the structure"
             raise InputError(
-                f"The table of {name!r} has other parents than the structure, or has them in another order."
+                f"The table of {name!r} has other parents than {than}, or has them in another order."
             )
         shape = tuple(variables[j].n_states for j in (*cpt.parents, i))
         if cpt.table.shape != shape:

@@ -57,15 +57,9 @@ class TableClassifier(Queries, JointPredictor):
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
     features are marginalised, exactly.
-
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    cpts : tuple of Cpt, length V
-        One table per variable.
     """
 
+    #: Features first, the class variable last, and one table for each of them.
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
     has_class: bool = True

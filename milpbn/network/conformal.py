@@ -27,31 +27,20 @@ Tables = tuple[tuple[NDArray[np.float64], ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Conformal:
-    """What prediction sets are calibrated on: how probable the classes of rows were that some tables had not seen.
+    """What prediction sets are calibrated on: how probable the classes of rows were that some tables had not seen."""
 
-    Attributes
-    ----------
-    tables : tuple of Tables
-        For each fold, those of the other folds' rows. None, if all rows are new to the classifier's own tables.
-    folds, classes : int arrays, shape (R,)
-        The fold of each row, and the code of its class, negative if training never saw it. Equal rows are one.
-    probabilities, weights : float64 arrays, shape (R,)
-        P(c_m | z_m) by the tables of the fold, 0 for a class that training never saw; and total weights.
-    largest : tuple of float, length C + 1
-        The largest weight of a row of each class, 0 without rows, and of all rows. A new row counts as much.
-    rows : int
-        Number of calibration rows.
-    left_out : bool
-        Whether each training row was judged by tables of all others, which the file does not keep.
-    """
-
+    #: For each fold, those of the other folds' rows. None, if all rows are new to the classifier's own tables.
     tables: tuple[Tables, ...]
+    #: The fold of each row, shape (R,), and the code of its class, negative for a new one. Equal rows are one.
     folds: NDArray[np.int64]
     classes: NDArray[np.int64]
+    #: P(c_m | z_m) by the tables of the fold, shape (R,), 0 for a class that training never saw; and total weights.
     probabilities: NDArray[np.float64]
     weights: NDArray[np.float64]
+    #: The largest weight of a row of each class, 0 without rows, and last of all rows. A new row counts as much.
     largest: tuple[float, ...]
     rows: int
+    #: Whether each training row was judged by tables of all others, which the file does not keep.
     left_out: bool = False
 
     @classmethod
@@ -124,12 +113,8 @@ class Conformal:
     ) -> NDArray[np.bool_]:
         """Return whether each class is in the set of each row, shape (M, C).
 
-        `own` are the probabilities by the classifier itself, whose largest one is always in the set.
-
-        Raises
-        ------
-        InputError
-            If the error is no share between 0 and 1, or so small that all sets would hold all classes.
+        `own` are the probabilities by the classifier itself, whose largest one is always in the set. `InputError` if
+        the error is no share between 0 and 1, or so small that all sets would hold all classes.
         """
         error = real_number("error", error)
         if not 0 < error < 1:

@@ -35,24 +35,17 @@ _CHUNK_ENTRIES = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Cpt:
-    """The conditional probability table of one variable.
+    """The conditional probability table of one variable."""
 
-    Attributes
-    ----------
-    variable : int
-        Index of the variable.
-    parents : tuple of int
-        Ascending indices of its parents.
-    table : float64 array, shape (states of each parent..., states of the variable)
-        P(variable | parents), one axis per parent in the order of ``parents``; the last axis sums to 1.
-    concentration : float64 array, shape (states of each parent...), or None
-        By how many rows each distribution is known, pseudo-counts among them: with the table it makes the Dirichlet
-        distribution of the true probabilities. None if the table is not smoothed counts.
-    """
-
+    #: Index of the variable.
     variable: int
+    #: Ascending indices of its parents.
     parents: tuple[int, ...]
+    #: P(variable | parents), shape (states of each parent..., states of the variable), one axis per parent in the order
+    #: of ``parents``; the last axis sums to 1.
     table: NDArray[np.float64]
+    #: By how many rows each distribution is known, pseudo-counts among them, shape (states of each parent...). With
+    #: the table it makes the Dirichlet distribution of the true probabilities. None if that is no smoothed counts.
     concentration: NDArray[np.float64] | None = None
 
 
@@ -77,30 +70,12 @@ def fit_cpts(
 
     with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
     P12). A parent configuration without samples has the uniform row, even with a = 0. These are Laplace-smoothed
-    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training samples, without unknown values.
-    structure : Structure
-        Parent sets over the data's variables, in the data's order.
-    smoothing : float
-        Laplace constant a >= 0 (P12 uses 1).
-    smoothing_towards : str
-        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
-
-    Returns
-    -------
-    list of Cpt, length V
-        One per variable, in order.
-
-    Raises
-    ------
-    InputError
-        If the structure has other variables than the data, a value has no state, ``smoothing`` is negative or
-        above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
-        `MAX_TABLE_ENTRIES` entries.
+    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one. Training samples
+    have no unknown values; the structure has the data's variables, in their order. The Laplace constant is a >= 0 (P12
+    uses 1), and tables are smoothed towards ``uniform``, ``marginal`` or ``class``. There is one table per variable, in
+    order. `InputError` if the structure has other variables than the data, a value has no state, ``smoothing`` is
+    negative or above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
+    `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     if not 0 <= smoothing <= LARGEST_SMOOTHING:
@@ -172,20 +147,15 @@ def _concentration(
         return None
     totals, weights = counts.sum(axis=-1), data.weights
     if not (weights == 1).all():
-        shape = totals.shape or (1,)
-        cells = (
-            np.ravel_multi_index(tuple(data.codes[:, parents].T), shape) if parents else np.zeros_like(data.y)
-        )
+        cells = cells_of(data.codes, parents, totals.shape)
         squares = np.bincount(cells, weights**2, totals.size).reshape(totals.shape)
         totals = np.divide(totals**2, squares, out=np.zeros(totals.shape), where=squares > 0)
     return totals + prior.smoothing * counts.shape[-1]
 
 
 def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
-    """Return the pseudo-counts of a table: numbers, or arrays that broadcast to its shape.
-
-    The prior's table has no parents, or only the class, which is the last parent of the family, too.
-    """
+    """Return the pseudo-counts of a table: numbers, or arrays that broadcast to its shape."""
+    # The prior's table has no parents, or only the class, which is the last parent of the family, too.
     fewer = prior_parents(prior, parents, data.n_states)
     if fewer is None:
         return uniform_counts(prior.smoothing, data.variables[variable].n_states)
@@ -193,11 +163,18 @@ def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior
     return shrunk_counts(counts, data.other_weights(counts), prior.smoothing, counts.shape[-1])
 
 
+def cells_of(codes: NDArray[np.integer], variables: Sequence[int], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Return the number of each row's cell in a table of some variables with these numbers of states, shape (M,)."""
+    if not variables:
+        return np.zeros(len(codes), dtype=np.intp)
+    return np.asarray(np.ravel_multi_index(tuple(codes[:, list(variables)].T), tuple(sizes)))
+
+
 def _counts(data: Dataset, variable: int, parents: tuple[int, ...]) -> NDArray[np.float64]:
     """Return n_{j|h} in the shape of the table."""
     axes = [*parents, variable]
     shape = require_table(data.variables, variable, parents)
-    cells = np.ravel_multi_index(tuple(data.codes[:, axes].T), shape)
+    cells = cells_of(data.codes, axes, shape)
     return data.total_weights(cells, math.prod(shape)).reshape(shape)
 
 
@@ -227,32 +204,12 @@ def class_log_joint(
     """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
     An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of the
-    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
-
-    Parameters
-    ----------
-    codes : int32 array, shape (M, V)
-        State codes, `UNKNOWN` (-1) allowed. The last column, the class, is ignored; every class in turn takes its
-        place.
-    structure : Structure
-        Of which the names are read.
-    cpts : sequence of Cpt
-        Tables of the structure, or some of them.
-    n_classes : int
-        Number of classes C.
-    logarithm : callable
-        Function that is applied to the tables. `milpbn.network.fixed_point` rounds to few bits; tables of
-        `log_cpts` need no logarithm.
-
-    Returns
-    -------
-    float64 array, shape (M, C)
-        In nats; ``-inf`` where an unsmoothed table holds 0.
-
-    Raises
-    ------
-    InputError
-        If the codes have another number of columns than the structure, or a code is out of range.
+    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states. Codes have
+    the shape (M, V), with `UNKNOWN` (-1) allowed; the last column, the class, is ignored, and every class in turn takes
+    its place. The names are those of the structure, the tables its own or some of them. The function `logarithm` is
+    applied to them: `milpbn.network.fixed_point` rounds to few bits, and tables of `log_cpts` need none. The result,
+    shape (M, C), is in nats, ``-inf`` where an unsmoothed table holds 0. `InputError` if the codes have another number
+    of columns than the structure, or a code is out of range.
     """
     n_features = len(structure.names) - 1
     if codes.ndim != 2 or codes.shape[1] != n_features + 1:

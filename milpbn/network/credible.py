@@ -64,10 +64,7 @@ def _posteriors(
 def _drawn_posteriors(
     cpts: Sequence[Cpt], codes: NDArray[np.int32], data: Dataset, draws: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Return P(c | z_m) by drawn tables, shape (draws, M, C).
-
-    The number of the draw is one more feature and a parent of all variables, so that all draws are computed together.
-    """
+    """Return P(c | z_m) by drawn tables, shape (draws, M, C); a draw's number is a feature and parent of all."""
     last, tables = len(cpts) - 1, []
     for cpt in cpts:
         features = tuple(j for j in cpt.parents if j != last)
@@ -81,13 +78,11 @@ def _drawn_posteriors(
 
 
 def _drawn(cpt: Cpt, draws: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Return tables that are drawn from the Dirichlet distributions of a table's rows, one after the other.
-
-    A gamma variable of a small shape a underflows; its logarithm is that of one of shape a + 1, plus log(u) / a.
-    """
+    """Return tables that are drawn from the Dirichlet distributions of a table's rows, one after the other."""
     assert cpt.concentration is not None
     shapes = cpt.table * cpt.concentration[..., None]
     size = (draws, *shapes.shape)
+    # A gamma variable of a small shape a underflows; its logarithm is that of one of shape a + 1, plus log(u) / a.
     with np.errstate(divide="ignore"):
         logs = np.log(rng.standard_gamma(shapes + 1, size)) + np.log(rng.random(size)) / shapes
     table = np.exp(logs - logs.max(axis=-1, keepdims=True))

@@ -35,21 +35,14 @@ DO_NOT_KNOW, ABSTAIN = "do not know", "abstain"
 
 @dataclass(frozen=True)
 class DecisionRule:
-    """How a class is chosen: the one of least expected cost; ties go to the first class.
+    """How a class is chosen: the one of least expected cost; ties go to the first class."""
 
-    Attributes
-    ----------
-    costs : tuple of tuples of float, shape (C, C) or (C, C + 1)
-        Cost by true class (rows) and chosen class (columns), in the order of the classes; any unit. A last
-        column is the cost of answering `DO_NOT_KNOW`.
-    origin : str
-        Where they come from, in words.
-    is_threshold : bool
-        Whether the costs only stand for a threshold, and say nothing of what errors cost.
-    """
-
+    #: Cost by true class (rows) and chosen class (columns), in their order, shape (C, C) or (C, C + 1); any unit. A
+    #: last column is the cost of answering `DO_NOT_KNOW`.
     costs: tuple[tuple[float, ...], ...]
+    #: Where they come from, in words.
     origin: str = "costs"
+    #: Whether the costs only stand for a threshold, and say nothing of what errors cost.
     is_threshold: bool = False
 
     def __post_init__(self) -> None:
@@ -63,10 +56,7 @@ class DecisionRule:
     def of(cls, costs: Costs, classes: Sequence[str], rarest: str | None) -> DecisionRule:
         """Return the decision that costs describe; `rarest` is positive of two classes if the costs do not say it.
 
-        Raises
-        ------
-        InputError
-            If a class has no cost, a label is no class, or a cost is no number.
+        `InputError` if a class has no cost, a label is no class, or a cost is no number.
         """
         if not isinstance(costs, Mapping):
             costs = costs.T.to_dict() if hasattr(costs, "T") else {}
@@ -92,10 +82,8 @@ class DecisionRule:
     @classmethod
     def at(cls, threshold: float, positive: str, classes: Sequence[str], origin: str) -> DecisionRule:
         """Return the decision for a class of two if its probability is above a threshold."""
-        own = classes.index(positive)
-        costs = np.zeros((2, 2))
-        costs[own, 1 - own], costs[1 - own, own] = 1 - threshold, threshold
-        return cls(tuple(map(tuple, costs.tolist())), origin, is_threshold=True)
+        costs = _of_errors(classes.index(positive), 1 - threshold, threshold)
+        return cls(costs, origin, is_threshold=True)
 
     @classmethod
     def read(cls, f: Fields, n_classes: int) -> DecisionRule:
@@ -185,35 +173,25 @@ class DecisionRule:
 
 @dataclass(frozen=True)
 class CostFigures:
-    """What decisions cost on average, in the unit of the costs.
+    """What decisions cost on average, in the unit of the costs."""
 
-    Attributes
-    ----------
-    cost : float
-        Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
-    majority : float
-        The same by always choosing the most frequent class.
-    best_class : str
-        The class whose constant choice costs the least, and its `constant` cost.
-    threshold, oracle : float or None
-        Of two classes, the threshold on the positive one that costs the least on these rows, and its cost: no choice of
-        a threshold could have done better here. None for more classes.
-    abstained, answered_right : (float, interval) or None
-        Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
-        always answered, or never.
-    always_answered : float or None
-        The cost of never abstaining; None if a class is always answered.
-    """
-
+    #: Weighted mean over the rows, and its 95 % `interval` (None if one row has the weight).
     cost: float
     interval: Interval | None
+    #: The same by always choosing the most frequent class.
     majority: float
+    #: The class whose constant choice costs the least, and its `constant` cost.
     best_class: str
     constant: float
+    #: Of two classes, the threshold on the positive one that costs the least on these rows, and its cost; no choice of
+    #: a threshold could have done better here. None for more classes.
     threshold: float | None
     oracle: float | None
+    #: Share of the weight without an answer, and the accuracy of the answers, with 95 % intervals. None if a class is
+    #: always answered, or never.
     abstained: tuple[float, Interval] | None = None
     answered_right: tuple[float, Interval] | None = None
+    #: The cost of never abstaining; None if a class is always answered.
     always_answered: float | None = None
 
 
@@ -279,10 +257,14 @@ def _of_two(given: Mapping[str, Any], classes: Sequence[str], rarest: str | None
     missed, alarm = (_number(given.get(key), f"--cost ({key})") for key in _OF_TWO[:2])
     if not (missed > 0 and alarm > 0):
         raise InputError("The costs of a missed row and of a false alarm (--cost) must be positive numbers.")
-    own = classes.index(positive)
-    costs = [[0.0, 0.0], [0.0, 0.0]]
-    costs[own][1 - own], costs[1 - own][own] = missed, alarm
-    return tuple(map(tuple, costs)), f"costs: missed {missed:g}, false alarm {alarm:g}"
+    return _of_errors(
+        classes.index(positive), missed, alarm
+    ), f"costs: missed {missed:g}, false alarm {alarm:g}"
+
+
+def _of_errors(positive: int, missed: float, alarm: float) -> tuple[tuple[float, ...], ...]:
+    """Return the costs of two classes of which one is missed, and the other gives false alarms."""
+    return ((0.0, alarm), (missed, 0.0)) if positive else ((0.0, missed), (alarm, 0.0))
 
 
 def _matrix(costs: Mapping[Any, Any], classes: Sequence[str]) -> tuple[tuple[float, ...], ...]:

@@ -36,17 +36,11 @@ class Threshold:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The weight of the alarms at every threshold, from the highest threshold to the lowest.
+    """The weight of the alarms at every threshold, from the highest threshold to the lowest."""
 
-    Attributes
-    ----------
-    thresholds : float64 array, shape (K,)
-        The different probabilities of the class, descending; rows with at least this probability are alarms.
-    hits, false_alarms : float64 arrays, shape (K,)
-        Weight of the positive and of the other rows among the alarms; the last numbers are the totals.
-    """
-
+    #: The different probabilities of the class, descending, shape (K,); those with at least it are alarms.
     thresholds: NDArray[np.float64]
+    #: Weight of the positive and of the other rows among the alarms, shape (K,); the last numbers are the totals.
     hits: NDArray[np.float64]
     false_alarms: NDArray[np.float64]
 
@@ -103,21 +97,14 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class ClassRanking:
-    """A figure of how rows are ranked, and what every row adds to its error.
+    """A figure of how rows are ranked, and what every row adds to its error."""
 
-    Attributes
-    ----------
-    value : float
-        Between 0 and 1.
-    errors : float64 array, shape (M,)
-        The sum of their squares is the variance of the value, and of their differences that of the difference of two
-        values on the same rows.
-    interval : tuple of float or None
-        95 % interval.
-    """
-
+    #: Between 0 and 1.
     value: float
+    #: Their squares, shape (M,), add up to the variance of the value, and those of their differences to that of the
+    #: difference of two values on the same rows.
     errors: NDArray[np.float64]
+    #: 95 % interval; None if there is none.
     interval: Interval | None
 
 

@@ -44,110 +44,75 @@ class Evaluation:
     A class that training never saw has the probability 0: its rows are errors in the accuracy, cost the largest
     log-loss (`milpbn.network.calibration.LARGEST_LOSS`), and add 1 to the Brier score. `known` has the same figures
     without these rows.
-
-    Attributes
-    ----------
-    data : str
-        Name of the data.
-    classes : tuple of str, length C
-        Class labels.
-    samples : int
-        Number of evaluated rows.
-    weight : float
-        Total weight of these rows.
-    effective_size : float
-        Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`).
-    accuracy : float
-        Share of correctly classified weight; ties go to the first class.
-    interval : tuple of float
-        95 % score interval of the accuracy (`milpbn.network.intervals.score_interval`); with equal weights Wilson's.
-    half_width : float
-        Half the width of the normal 95 % interval; with equal weights 1.96 sqrt(a (1 - a) / n) (Mitchell 1997), as in
-        Table 2 of Peharz and Pernkopf (2012, P12).
-    confusion : float64 array, shape (C, C)
-        Weight by true class (rows) and predicted class (columns), of rows whose class training saw.
-    unseen : float64 array, shape (C,)
-        Weight of the other rows by predicted class.
-    recall, precision : float64 arrays, shape (C,)
-        By class; recall is NaN for a class that never occurs, precision for a class that is never predicted.
-    mean_log_margin : float
-        Mean log-margin in nats of the rows whose class training saw; others have none.
-    log_loss : float
-        Mean of -log P(c_m | z_m) in nats.
-    brier : float
-        Brier score, between 0 and 2: mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
-    log_loss_interval, brier_interval : tuple of float, or None
-        Their 95 % intervals (`milpbn.network.intervals.stratified_mean_interval`); None if one row has the weight.
-    positive : str
-        The class to detect: the one that was asked for, else the rarest of those in the data.
-    by_class : tuple of ClassFigures, length C
-        How well each class is told from all others.
-    decision : str or None
-        How classes are chosen, in words; None if the most probable class is predicted.
-    cost : CostFigures or None
-        What the decisions cost; None if the classifier has no costs.
-    calibration_error : float
-        Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
-    reliability : tuple of ReliabilityBin
-        The reliability curve: at most 10 bins of samples by the probability of their predicted class.
-    majority_class : str
-        The class with the largest weight among those that training saw.
-    majority_share : float
-        Its share of the weight: the accuracy of a classifier that always answers with it.
-    majority_interval : tuple of float
-        95 % score interval of this share.
-    gamma : float or None
-        Desired log-margin of the soft margin, in nats.
-    soft_margin : float or None
-        Weighted sum of min(log-margin, gamma) in nats, P12 (9), over the rows that have a margin; None without gamma.
-    unknown_class : int
-        Number of evaluated rows with a class that training never saw.
-    unlabelled : int
-        Number of rows that are left out because they have no class label.
-    unknown_values : dict of str to int
-        Number of values that training never saw by feature, over all rows, for features that have any.
-    missing_values : dict of str to int
-        Number of missing values without a state of their own by feature, over all rows, for features that have any.
-        They are marginalised.
-    known : Evaluation or None
-        The results without the rows of classes that training never saw; None if there are no such rows.
-    unweighted : Evaluation or None
-        The results if every row counts once; None if all weights are equal.
     """
 
+    #: Name of the data.
     data: str
+    #: Class labels.
     classes: tuple[str, ...]
+    #: Number of evaluated rows.
     samples: int
+    #: Total weight of these rows.
     weight: float
+    #: Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`).
     effective_size: float
+    #: Share of correctly classified weight; ties go to the first class.
     accuracy: float
+    #: 95 % score interval of the accuracy (`milpbn.network.intervals.score_interval`); with equal weights Wilson's.
     interval: tuple[float, float]
+    #: Half the width of the normal 95 % interval; with equal weights 1.96 sqrt(a (1 - a) / n) (Mitchell 1997), as in
+    #: Table 2 of Peharz and Pernkopf (2012, P12).
     half_width: float
+    #: Weight by true class (rows) and predicted class (columns), of rows whose class training saw, shape (C, C).
     confusion: NDArray[np.float64]
+    #: Weight of the other rows by predicted class, shape (C,).
     unseen: NDArray[np.float64]
+    #: By class, shape (C,); recall is NaN for a class that never occurs, precision for one that is never predicted.
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
+    #: Mean log-margin in nats of the rows whose class training saw; others have none.
     mean_log_margin: float
+    #: Mean of -log P(c_m | z_m) in nats.
     log_loss: float
+    #: Brier score, between 0 and 2, the mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
     brier: float
+    #: Their 95 % intervals (`milpbn.network.intervals.stratified_mean_interval`); None if one row has the weight.
     log_loss_interval: Interval | None
     brier_interval: Interval | None
+    #: The class to detect, the one that was asked for, else the rarest of those in the data.
     positive: str
+    #: How well each class is told from all others.
     by_class: tuple[ClassFigures, ...]
+    #: How classes are chosen, in words; None if the most probable class is predicted.
     decision: str | None
+    #: What the decisions cost; None if the classifier has no costs.
     cost: CostFigures | None
+    #: Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
     calibration_error: float
+    #: The reliability curve, at most 10 bins of samples by the probability of their predicted class.
     reliability: tuple[ReliabilityBin, ...]
+    #: The class with the largest weight among those that training saw.
     majority_class: str
+    #: Its share of the weight, the accuracy of a classifier that always answers with it.
     majority_share: float
+    #: 95 % score interval of this share.
     majority_interval: tuple[float, float]
+    #: Desired log-margin of the soft margin, in nats.
     gamma: float | None
+    #: Weighted sum of min(log-margin, gamma) in nats, P12 (9), over the rows that have a margin; None without gamma.
     soft_margin: float | None
+    #: Number of evaluated rows with a class that training never saw.
     unknown_class: int
+    #: Number of rows that are left out because they have no class label.
     unlabelled: int
+    #: Number of values that training never saw by feature, over all rows, for features that have any.
     unknown_values: dict[str, int]
+    #: Number of missing values without a state of their own by feature, over all rows, for features that have any. They
+    #: are marginalised.
     missing_values: dict[str, int]
+    #: The results without the rows of classes that training never saw; None if there are no such rows.
     known: Evaluation | None
+    #: The results if every row counts once; None if all weights are equal.
     unweighted: Evaluation | None
 
     def __repr__(self) -> str:

@@ -57,13 +57,8 @@ def score_interval(right: NDArray[np.bool_] | NDArray[np.float64], weights: NDAr
     that are right, with one c for all rows, below the observed share; and above it the same holds for rows that are
     wrong. So a few rows of large weight that happen to be all right leave room for errors: with a variance of what was
     observed, 20 of 20 right would look certain. The rows are taken as independent draws together with their weights.
-
-    Parameters
-    ----------
-    right : bool array, shape (M,)
-        Whether each row counts as right; or numbers between 0 and 1, the share of repetitions in which it does.
-    weights : float64 array, shape (M,)
-        Positive sample weights.
+    `right` has whether each row counts as right, or the share of repetitions in which it does; weights are positive,
+    and both have the shape (M,).
     """
     if equal(weights):
         return wilson_interval(float(np.mean(right)), len(right))
@@ -103,12 +98,8 @@ def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
     At equal weights it is Student's t interval. The variance of the mean is the larger of two estimates, which are
     equal there: sum_m s_m^2 (v_m - mean)^2 / (1 - s_m), where s_m is a row's share of the weight, so that rows of large
     weight may spread more than others; and that of rows that spread alike, which holds up where few rows of large
-    weight happen to be alike. Degrees of freedom are those of the first (Bell & McCaffrey 2002).
-
-    Parameters
-    ----------
-    values, weights : float64 arrays, shape (M,)
-        The rows' values, for instance differences of two learners' log-losses, and their positive weights.
+    weight happen to be alike. Degrees of freedom are those of the first (Bell & McCaffrey 2002). Values, such as
+    differences of two learners' log-losses, and positive weights have the shape (M,).
     """
     s = weights / weights.sum()
     if s.max() > LARGEST_SHARE:

@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from milpbn.data.dataset import Variable
-from milpbn.errors import InputError
 from milpbn.network.cards import network_card
-from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
+from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.conformal import Conformal
 from milpbn.network.cpt import Cpt
@@ -25,23 +22,14 @@ from milpbn.util.plurals import counted
 class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    cpts : tuple of Cpt, length V
-        One table per variable; the graph of their parents may have cycles.
-    decision, conformal
-        As those of a `Classifier`.
-
-    Raises
-    ------
-    InputError
-        If the tables do not fit the variables, or do not hold probabilities.
+    `InputError` if the tables do not fit the variables, or do not hold probabilities.
     """
 
+    #: Features first, the class variable last.
     variables: tuple[Variable, ...]
+    #: One table per variable; the graph of their parents may have cycles.
     cpts: tuple[Cpt, ...]
+    #: As those of a `Classifier`.
     decision: DecisionRule | None = None
     conformal: Conformal | None = None
 
@@ -62,21 +50,4 @@ class PseudoClassifier(TableClassifier):
 
     def __post_init__(self) -> None:
         check_variables(self.variables)
-        sizes = [v.n_states for v in self.variables]
-        if [cpt.variable for cpt in self.cpts] != list(range(len(sizes))):
-            raise InputError(
-                f"The classifier needs one table for each of its {len(sizes)} variables, in order."
-            )
-        for cpt, variable in zip(self.cpts, self.variables, strict=True):
-            others = set(range(len(sizes))) - {cpt.variable}
-            if list(cpt.parents) != sorted(set(cpt.parents) & others):
-                raise InputError(
-                    f"The parents of {variable.name!r} are not other variables in ascending order."
-                )
-            if cpt.table.shape != tuple(sizes[j] for j in (*cpt.parents, cpt.variable)):
-                raise InputError(
-                    f"The shape of the table of {variable.name!r} does not fit its states and parents."
-                )
-            sums = cpt.table.sum(axis=-1)
-            if not (cpt.table >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=ROW_SUM_TOLERANCE):
-                raise InputError(f"The table of {variable.name!r} has a row that is not a distribution.")
+        check_cpts(self.cpts, self.variables, None)

@@ -16,27 +16,13 @@ from milpbn.util.extras import import_extra
 from milpbn.util.printing import printable
 
 #: Fonts that have Chinese, Japanese or Korean characters, or other ones that the first font lacks.
+# fmt: off
 _FURTHER = (
-    "Noto Sans CJK JP",
-    "Noto Sans JP",
-    "IPAexGothic",
-    "IPAGothic",
-    "TakaoPGothic",
-    "VL PGothic",
-    "Hiragino Sans",
-    "Yu Gothic",
-    "Meiryo",
-    "MS Gothic",
-    "Noto Sans CJK SC",
-    "Microsoft YaHei",
-    "PingFang SC",
-    "WenQuanYi Micro Hei",
-    "Noto Sans CJK KR",
-    "Malgun Gothic",
-    "Arial Unicode MS",
-    "Noto Sans",
-    "Noto Emoji",
+    "Noto Sans CJK JP", "Noto Sans JP", "IPAexGothic", "IPAGothic", "TakaoPGothic", "VL PGothic", "Hiragino Sans",
+    "Yu Gothic", "Meiryo", "MS Gothic", "Noto Sans CJK SC", "Microsoft YaHei", "PingFang SC", "WenQuanYi Micro Hei",
+    "Noto Sans CJK KR", "Malgun Gothic", "Arial Unicode MS", "Noto Sans", "Noto Emoji",
 )
+# fmt: on
 _FIRST = "DejaVu Sans"
 #: Dots per inch of a PNG, and the largest number of its dots in one direction.
 _DPI, _LARGEST = 144.0, 30000.0
@@ -183,17 +169,9 @@ def check_picture(path: str | os.PathLike[str]) -> None:
 def save(scene: Scene, path: str | os.PathLike[str]) -> None:
     """Write a picture, whole or not at all.
 
-    Parameters
-    ----------
-    scene : Scene
-        What one of the functions ``draw_...`` returned.
-    path : path
-        ``.png``, ``.svg`` or ``.pdf``.
-
-    Raises
-    ------
-    InputError
-        If the suffix is another, the file cannot be written, or the extra ``[plot]`` is missing for a PNG or PDF.
+    The scene is what one of the functions ``draw_...`` returned; the path ends in ``.png``, ``.svg`` or ``.pdf``.
+    `InputError` if the suffix is another, the file cannot be written, or the extra ``[plot]`` is missing for a PNG or
+    PDF.
     """
     check_picture(path)
     if os.path.splitext(path)[1].lower() == ".svg":

@@ -115,10 +115,7 @@ def _grid(
     columns: tuple[str, Sequence[str]],
     values: NDArray[np.float64],
 ) -> Scene:
-    """Draw numbers in cells, with colours by their sizes; of intervals the cuts are at the borders of the cells.
-
-    Rows and columns are a name and states each; the values have the shape (rows, columns).
-    """
+    """Draw numbers, shape (rows, columns), in coloured cells; rows and columns have a name and states each."""
     row_cuts, column_cuts = cuts_between(rows[1]), cuts_between(columns[1])
     places = _places(rows[1], row_cuts, _CELL[1], most=max(150.0, _WIDTH - 40.0 - 66.0 * values.shape[1]))
     first = 26.0 + max((text_width(text, SMALL) for text, _, _ in places), default=0.0)

@@ -17,16 +17,7 @@ from milpbn.util.declared import Count, NotNegative
 
 @dataclass(frozen=True)
 class Difference:
-    """A figure of one learner minus that of another on the same test rows, with a 95 % interval.
-
-    Attributes
-    ----------
-    rows : int
-        Number of different rows that were tested.
-    effective_rows : float or None
-        Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`); None where all
-        weights are equal.
-    """
+    """A figure of one learner minus that of another on the same test rows, with a 95 % interval."""
 
     #: What files of earlier versions lack.
     LATER: ClassVar[tuple[str, ...]] = ("effective_rows",)
@@ -34,7 +25,10 @@ class Difference:
     value: float
     low: float
     high: float
+    #: Number of different rows that were tested.
     rows: Count
+    #: Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`); None where all
+    #: weights are equal.
     effective_rows: NotNegative | None = None
 
     @property
@@ -55,14 +49,9 @@ def corrected_interval(values: Sequence[float], test_to_train: float) -> Interva
 
     The parts share training rows, so that their spread alone would promise too much. The corrected resampled t-test
     takes the variance of the mean as (1 / J + n_test / n_train) s^2, with J - 1 degrees of freedom, for J parts with
-    the sample variance s^2. For repeated folds: Bouckaert & Frank (2004).
-
-    Parameters
-    ----------
-    values : sequence of float, length J >= 2
-        The figure, or a difference of two learners' figures, on each part.
-    test_to_train : float
-        n_test / n_train; 1 / (K - 1) for K folds.
+    the sample variance s^2. For repeated folds: Bouckaert & Frank (2004). The values are a figure, or a difference of
+    two learners' figures, on each of at least two parts; `test_to_train` is n_test / n_train, which is 1 / (K - 1) for
+    K folds.
     """
     count, mean = len(values), float(np.mean(values))
     error = math.sqrt((1 / count + test_to_train) * float(np.var(values, ddof=1)))
@@ -82,14 +71,8 @@ def paired_shares(
     rows in total, b and c grow by 1/2 and n by 2. It depends on the discordant rows only, as McNemar's test does. Other
     weights say how much a row counts, not how many rows it is: each row adds the square of its weight to the variance.
     The added rows have the weight sum w^3 / sum w^2 then, which is about that of the heaviest rows: if these are few,
-    and the learners agree on them, it may be chance.
-
-    Parameters
-    ----------
-    ours, theirs : arrays, shape (M,)
-        Whether each learner classifies each row correctly; numbers between 0 and 1 are shares of repetitions.
-    weights : float64 array, shape (M,)
-        Positive sample weights.
+    and the learners agree on them, it may be chance. `ours` and `theirs`, shape (M,), have whether each learner
+    classifies each row correctly, or shares of repetitions; weights are positive.
     """
     gained = np.subtract(ours, theirs, dtype=np.float64)
     added = float((weights**3).sum() / (weights**2).sum())
@@ -136,12 +119,8 @@ def paired_parts(
 ) -> Difference:
     """Return the mean difference of two figures over the parts of repeated folds, with `corrected_interval`.
 
-    Parameters
-    ----------
-    ours, theirs : sequences of float, length J >= 2
-        Each learner's figure on each part, in the same order.
-    rows : int
-        Number of different rows that were tested.
+    `ours` and `theirs` are each learner's figure on each of at least two parts, in the same order; `rows` different
+    rows were tested.
     """
     values = [a - b for a, b in zip(ours, theirs, strict=True)]
     low, high = corrected_interval(values, test_to_train)

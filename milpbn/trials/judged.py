@@ -36,39 +36,25 @@ class Judged:
     """The rows with a class label, M of them, as a predictor classifies them.
 
     A class that the training rows lack has the probability 0: it is an error (`milpbn.network.evaluation`).
-
-    Attributes
-    ----------
-    weights : float64 array, shape (M,)
-        Sample weights; all are positive in the rows of `of`.
-    correct : bool array, shape (M,)
-        Whether each row is classified correctly; a float64 array has shares of repetitions.
-    log_losses, squared_errors : float64 arrays, shape (M,), or None
-        Parts of log-loss in nats and Brier score (`milpbn.network.calibration`); None for a predictor without
-        probabilities.
-    classes, predicted : int arrays, shape (M,), or None
-        Codes of the true and of the predicted classes; None for means over repetitions, as the next.
-    probabilities : float64 array, shape (M, C), or None
-        Probabilities of the classes.
     """
 
+    #: Sample weights, shape (M,); all are positive in the rows of `of`.
     weights: NDArray[np.float64]
+    #: Whether each row is classified correctly, shape (M,); a float64 array has shares of repetitions.
     correct: NDArray[np.bool_] | NDArray[np.float64]
+    #: Parts of log-loss in nats and Brier score, shape (M,) (`milpbn.network.calibration`); None for a predictor
+    #: without probabilities.
     log_losses: NDArray[np.float64] | None
     squared_errors: NDArray[np.float64] | None
+    #: Codes of the true and of the predicted classes, shape (M,); None for means over repetitions, as the next.
     classes: NDArray[np.integer] | None = None
     predicted: NDArray[np.integer] | None = None
+    #: Probabilities of the classes, shape (M, C).
     probabilities: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, predictor: Predictor, data: Dataset) -> Judged:
-        """Classify rows.
-
-        Raises
-        ------
-        InputError
-            If no row has a class label and a positive weight.
-        """
+        """Classify rows; `InputError` if no row has a class label and a positive weight."""
         rows = labelled_rows(data)
         predict_proba = getattr(predictor, "predict_proba", None)
         predicted = predictor.predict_codes(rows)

@@ -47,12 +47,7 @@ def splits_of(
 ) -> tuple[list[Split], str]:
     """Return (training, validation) positions within the source, and how they were drawn, in words.
 
-    See `validation_splits`.
-
-    Raises
-    ------
-    InputError
-        If the training rows of a split have only one class.
+    See `validation_splits`. `InputError` if the training rows of a split have only one class.
     """
     if isinstance(source, Table):
         rows = source.train_indices

@@ -35,17 +35,10 @@ def run_cells(
 ) -> Iterator[tuple[C, F]]:
     """Yield each cell with what it holds: what the store has, and what is computed now.
 
-    Parameters
-    ----------
-    cells : iterable
-        What stands for one method on one part. Under `Inline` a cell is asked for when the one before has been yielded,
-        so that it may depend on that.
-    compute : callable
-        Returns what the method finds, or why it fails; None if it was stopped, so that nothing is kept.
-    spread : Inline or Processes
-        Where cells are computed.
-    stopping : callable
-        Asked often; True means stop. What is not finished then is computed the next time.
+    A cell stands for one method on one part. Under `Inline` it is asked for when the one before has been yielded, so
+    that it may depend on that. `compute` returns what the method finds, or why it fails; None if it was stopped, so
+    that nothing is kept. `spread` is where cells are computed. `stopping` is asked often; what is not finished when it
+    returns True is computed the next time.
     """
     for batch in ([cell] for cell in cells) if spread.in_turn else [list(cells)]:
         if stopping():

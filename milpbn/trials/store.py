@@ -31,12 +31,8 @@ class Store(Mapping[str, dict[str, Any]]):
     """The cells of an experiment by their keys, in the order in which their keys were first written.
 
     What other processes append is seen at the next look-up. Where a key was written several times, the last cell
-    counts. Looking a key up raises InputError if the archive cannot be read.
-
-    Parameters
-    ----------
-    path : path-like
-        The archive. It is made, with its folder, when the first cell is written.
+    counts. Looking a key up raises InputError if the archive cannot be read. The archive is made, with its folder, when
+    the first cell is written.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -63,16 +59,8 @@ class Store(Mapping[str, dict[str, Any]]):
     def add(self, cells: Mapping[str, Mapping[str, Any]]) -> None:
         """Append cells as one member: after a kill, the archive has all of them or none.
 
-        Parameters
-        ----------
-        cells : mapping
-            Cells by their keys. Their values are written as `milpbn.util.jsonable.json_safe` returns them; a cell has
-            no value ``key`` of its own.
-
-        Raises
-        ------
-        InputError
-            If the archive cannot be read or written, or a value cannot be written as JSON.
+        Values are written as `milpbn.util.jsonable.json_safe` returns them; a cell has no value ``key`` of its own.
+        `InputError` if the archive cannot be read or written, or a value cannot be written as JSON.
         """
         lines = [json.dumps(json_safe({"key": key, **cell}), allow_nan=False) for key, cell in cells.items()]
         member = gzip.compress("".join(f"{line}\n" for line in lines).encode(), mtime=0)

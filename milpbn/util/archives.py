@@ -50,20 +50,9 @@ def write_sealed(
     """Write arrays, a header and a checksum of both as an ``.npz`` file, atomically.
 
     The checksum is the SHA-256 of all names, types, shapes and numbers. It is the array ``digest``, and the header's
-    JSON text is the array ``header``. Equal contents make equal files.
-
-    Parameters
-    ----------
-    header : mapping
-        JSON values.
-    arrays : mapping from str to array or function
-        Arrays of the kinds `KINDS`. A function is called when its array is written, so that not all need be in
-        memory at the same time.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    JSON text is the array ``header``. Equal contents make equal files. The header has JSON values, the arrays are of
+    the `KINDS`. A function in the place of an array is called when it is written, so that not all need be in memory at
+    the same time. `InputError` if the file cannot be written.
     """
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     sources: dict[str, Source] = {**arrays, "header": text}
@@ -104,15 +93,9 @@ def read_sealed(path: str | os.PathLike[str], largest: int) -> Sealed:
 
     No more bytes of a member are read than the archive's directory states, and the array that the member's header
     describes must have exactly that size. A small file therefore cannot make the reader allocate a large array. The
-    arrays are read-only; `largest` is the largest number of bytes of all together.
-
-    Raises
-    ------
-    InputError
-        If the arrays are larger than `largest` or than the available memory. The text about `largest` begins with
-        "it", so that the caller can put the name of the file in front.
-    Exception
-        Of many types, if the file is not such an archive.
+    arrays are read-only; `largest` is the largest number of bytes of all together. `InputError` if the arrays are
+    larger than `largest` or than the available memory; its text begins with "it", so that the caller can put the name
+    of the file in front. Exceptions of many types if the file is not such an archive.
     """
     arrays = _read_arrays(path, largest)
     seal = arrays.pop("digest", None)

@@ -31,10 +31,7 @@ class _Checked(Exception):  # noqa: N818  # it is not an error
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Check that a path can be written, so that long work does not fail when its result is saved.
 
-    Raises
-    ------
-    InputError
-        If `atomic_path` raises it for this path.
+    `InputError` if `atomic_path` raises it for this path.
     """
     with suppress(_Checked), atomic_path(path):
         raise _Checked
@@ -47,12 +44,8 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Readers see the old file or the new one, never a part of it. An interrupted block leaves no file behind; what a
     killed process leaves is removed when the same file is written again. The temporary file is in the same folder, and
     its name ends like the target's, because many writers choose the format by the suffix. Links are followed. The block
-    should write only this file.
-
-    Raises
-    ------
-    InputError
-        If the folder is missing or not writable, the path is a folder or a device, or the disk is full.
+    should write only this file. `InputError` if the folder is missing or not writable, the path is a folder or a
+    device, or the disk is full.
     """
     target = Path(os.path.realpath(path))
     if os.path.exists(target) and not os.path.isfile(target):
@@ -72,10 +65,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 class _Temporary:
-    """A temporary file beside its target, and whether it has replaced it.
-
-    An interrupt may come between any two steps of its creation.
-    """
+    """A temporary file beside its target; an interrupt may come between any two steps of its creation."""
 
     def __init__(self, target: Path) -> None:
         self._target, self._file = target, -1
@@ -132,10 +122,7 @@ def save_or_warn(save: Callable[[], None], going_on: str) -> None:
 def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:
     r"""Write a UTF-8 text file with ``\n`` line ends atomically; see `atomic_path`.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    `InputError` if the file cannot be written.
     """
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")

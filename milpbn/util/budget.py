@@ -53,30 +53,8 @@ class Budget:
     """The time and memory of a run or of a part of it. Any thread may call any method.
 
     Memory has one limit in a process (`milpbn.util.memory.limited`), and so have signals (`milpbn.util.interrupts`).
-
-    Parameters
-    ----------
-    seconds : float, optional
-        Seconds that may pass since it began.
-    began : float, optional
-        `time.monotonic` value at which it began; by default now.
-    cancelled : callable, optional
-        Returns whether the caller wants the work to end.
-    whole : Budget, optional
-        The budget of which this one is a part. When that is used up, so is this one.
-
-    Attributes
-    ----------
-    began : float
-        `time.monotonic` value at which it began.
-    deadline : float or None
-        `time.monotonic` value at which the time is over; None without a limit.
-    reserve : float
-        Seconds before the deadline at which `stop` says that the time is over, for what comes after.
-    stopped : Limit or None
-        What ended it; None before that.
-    reached : callable
-        Returns whether the work has reached its aim, which ends it, too.
+    The work may take so many seconds since it `began`, a `time.monotonic` value, by default now. `cancelled` returns
+    whether the caller wants it to end. When the `whole` is used up of which this is a part, so is this one.
     """
 
     def __init__(
@@ -87,13 +65,17 @@ class Budget:
         cancelled: Callable[[], bool] | None = None,
         whole: Budget | None = None,
     ) -> None:
+        #: `time.monotonic` values at which it began, and at which the time is over; None without a limit.
         self.began = time.monotonic() if began is None else began
         ends = [] if seconds is None else [self.began + seconds]
         if whole is not None and whole.deadline is not None:
             ends.append(whole.deadline)
         self.deadline: float | None = min(ends, default=None)
+        #: Seconds before the deadline at which `stop` says that the time is over, for what comes after.
         self.reserve = 0.0
+        #: What ended it; None before that.
         self.stopped: Limit | None = None
+        #: Returns whether the work has reached its aim, which ends it, too.
         self.reached: Callable[[], bool] = lambda: False
         self._cancelled = cancelled or (lambda: False)
         self._whole, self._closed = whole, False
@@ -145,19 +127,9 @@ class Budget:
     def check(self, doing: str, stage: str = "") -> None:
         """Raise an exception if work before the first structure has to stop, and enter a stage of progress.
 
-        Parameters
-        ----------
-        doing : str
-            The current work, for the error message: "the tables of 40 parent sets were computed".
-        stage : str
-            The current work in a few words, for lines of progress; see `milpbn.util.stages`.
-
-        Raises
-        ------
-        NoIncumbentError
-            If the time is over, or the memory limit is nearly reached.
-        KeyboardInterrupt
-            If a signal was noted (`milpbn.util.interrupts`).
+        `doing` is the current work for the error message, such as "the tables of 40 parent sets were computed", and
+        `stage` the same in a few words, for lines of progress (`milpbn.util.stages`). `NoIncumbentError` if the time is
+        over, or the memory limit is nearly reached. KeyboardInterrupt if a signal was noted (`milpbn.util.interrupts`).
         """
         if stage:
             stages.enter(stage)
@@ -178,19 +150,8 @@ class Budget:
     def before(self, work: Callable[[], T], doing: str) -> T:
         """Return the result of work that does not ask whether to stop, such as reading a file.
 
-        Without a limit of time or memory the work runs in the calling thread.
-
-        Parameters
-        ----------
-        work : callable
-            The work.
-        doing : str
-            The current work, as for `check`.
-
-        Raises
-        ------
-        NoIncumbentError, KeyboardInterrupt
-            As for `check`, if the work has not ended `GRACE` seconds after the budget.
+        Without a limit of time or memory the work runs in the calling thread. It raises what `check` raises if the work
+        has not ended `GRACE` seconds after the budget. `doing` is as for `check`.
         """
         if self.deadline is None and memory.memory_limit() is None:
             return work()

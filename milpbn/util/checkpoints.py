@@ -40,20 +40,9 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint atomically.
 
-    Parameters
-    ----------
-    path : str or path-like
-        The file, an ``.npz`` archive with any name.
-    kind : str
-        The work that goes on from it: ``search``, ``training`` or ``comparison``.
-    header, arrays : mapping
-        As for `milpbn.util.archives.write_sealed`. Of a search and of a training, the header's ``seconds`` are those
-        that it has taken (`seconds_of`).
-
-    Raises
-    ------
-    InputError
-        If the file cannot be written.
+    It is an ``.npz`` archive with any name. The `kind` is the work that goes on from it, ``search``, ``training`` or
+    ``comparison``; header and arrays are as for `milpbn.util.archives.write_sealed`. Of a search and of a training, the
+    header's ``seconds`` are those that it has taken (`seconds_of`). `InputError` if the file cannot be written.
     """
     known = {"kind": kind, "version": VERSION, "milpbn": __version__}
     write_sealed(path, {**known, **header}, arrays, compressed=False)
@@ -62,17 +51,9 @@ def save_checkpoint(
 def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int) -> Checkpoint | None:
     """Read a checkpoint; return None if there is no such file.
 
-    Parameters
-    ----------
-    kind : str or None
-        The work that will go on from it; None accepts any.
-    largest : int
-        Largest number of bytes of its arrays.
-
-    Raises
-    ------
-    InputError
-        If the file is not a checkpoint, was changed after it was written, or is one of another kind or version.
+    The `kind` is the work that will go on from it, None for any, and `largest` the largest number of bytes of its
+    arrays. `InputError` if the file is not a checkpoint, was changed after it was written, or is one of another kind or
+    version.
     """
     if not Path(path).exists():
         return None
@@ -112,10 +93,7 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int
 def seconds_of(path: str | os.PathLike[str]) -> float:
     """Return how many seconds the work has taken that a checkpoint keeps; 0 if there is no such file.
 
-    Raises
-    ------
-    InputError
-        As `load_checkpoint`.
+    `InputError` as `load_checkpoint`.
     """
     found = load_checkpoint(path, None, LARGEST)
     seconds = 0.0 if found is None else found.header.get("seconds")
@@ -127,13 +105,9 @@ def seconds_of(path: str | os.PathLike[str]) -> float:
 def difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:
     """Return in words what differs between two descriptions of long work; None if nothing does.
 
-    Parameters
-    ----------
-    theirs : object
-        The description in a checkpoint, of unknown origin.
-    ours : mapping
-        That of the work that would go on from it: ``data``, a hash; ``score`` and ``options``, values by name; and
-        what else must be the same, which is called constraints.
+    `theirs` is the description in a checkpoint, of unknown origin, `ours` that of the work that would go on from it:
+    ``data``, a hash; ``score`` and ``options``, values by name; and what else must be the same, which is called
+    constraints.
     """
     if not isinstance(theirs, dict) or theirs.get("data") != ours["data"]:
         return "on other data"

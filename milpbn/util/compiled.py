@@ -57,17 +57,9 @@ _kernels: dict[tuple[str, str], Any] = {}
 def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, **options: Any) -> Any:
     """Decorate a function: it is compiled at its first call or read from disk, and releases the GIL while it runs.
 
-    Parameters
-    ----------
-    function : callable
-        A function that numba can compile.
-    linked : bool
-        Copy the function into every kernel that calls it. Use this for a few lines in an inner loop.
-    inner : bool
-        Only kernels call the function. The code that unpacks Python's arguments is left out; it is often larger than
-        the kernel itself.
-    **options
-        Further options of `numba.njit`.
+    A `linked` function is copied into every kernel that calls it, which is for a few lines in an inner loop. An `inner`
+    one is called by kernels only: the code that unpacks Python's arguments is left out, which is often larger than the
+    kernel itself. Further options are those of `numba.njit`.
     """
     if function is None:
         return lambda function: kernel(function, linked=linked, inner=inner, **options)

@@ -41,12 +41,8 @@ _HELPER = (
 class Compilation:
     """The compilation of all kernels that a program will need, with helper processes.
 
-    Parameters
-    ----------
-    jobs : sequence of Specialization
-        The kernels in the order of their use; called kernels come before their callers.
-    report : callable
-        Called with the numbers of kernels compiled so far and to compile.
+    The jobs are in the order of their use, called kernels before their callers; `report` is called with the numbers of
+    kernels compiled so far and to compile.
     """
 
     def __init__(

@@ -11,10 +11,7 @@ Parents = Sequence[Collection[int]]
 def families_with_class(parents: Parents) -> frozenset[int]:
     """Return the variables in a family with the class: the class, its parents, its children and their parents.
 
-    Parameters
-    ----------
-    parents : sequence of collections of int, length V
-        Parents of each variable, the class last.
+    The parents are those of each variable, the class last.
     """
     last = len(parents) - 1
     families = ((i, *own) for i, own in enumerate(parents) if i == last or last in own)

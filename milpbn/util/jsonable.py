@@ -9,6 +9,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,12 +31,11 @@ SHOWN = 40
 
 
 def json_safe(value: Any) -> Any:
-    """Return a value that consists of JSON's types: arrays become lists, NaN and infinity become None.
+    """Return a value that consists of JSON's types: arrays become lists, NaN and infinity None.
 
-    Raises
-    ------
-    InputError
-        If a value cannot be written as JSON.
+    A dataclass becomes what its method ``to_dict`` returns, or its attributes if it has none.
+
+    `InputError` if a value cannot be written as JSON.
     """
     if value is None or isinstance(value, str | bool | int):
         return value
@@ -47,6 +47,8 @@ def json_safe(value: Any) -> Any:
         return {str(key): json_safe(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [json_safe(item) for item in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return json_safe(value.to_dict() if hasattr(value, "to_dict") else vars(value))
     raise InputError(
         f"A value of type {type(value).__name__} cannot be written to JSON; convert it to text first."
     )
@@ -77,11 +79,7 @@ def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False)
     """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
 
     `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding cp1252.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, is not UTF-8 text, or is far too large.
+    `InputError` if the file cannot be read, is not UTF-8 text, or is far too large.
     """
     try:
         with Path(path).open("rb") as file:  # a device may have no end
@@ -117,10 +115,7 @@ def unusable(what: str, path: str | os.PathLike[str], error: InputError) -> Inpu
 def parse_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a text; every number in it is within float64.
 
-    Raises
-    ------
-    InputError
-        If the text is not a JSON object, or holds NaN, Infinity, a number beyond float64 or a key twice.
+    `InputError` if the text is not a JSON object, or holds NaN, Infinity, a number beyond float64 or a key twice.
     """
     try:
         document = json.loads(
@@ -197,20 +192,9 @@ def finite_number(value: object) -> float | None:
 class Fields:
     """The values of a JSON object, each of which is read as the type that it must have.
 
-    Parameters
-    ----------
-    values : object
-        The value that must be a JSON object.
-    where : str
-        Beginning of the error messages, such as "The result 'result.json'".
-    path : str
-        Place of the object within the document; empty for the document itself.
-
-    Raises
-    ------
-    InputError
-        If the value is not an object. Methods raise it if a key is missing, or if its value has another type or is
-        out of range.
+    `where` begins the error messages, such as "The result 'result.json'"; `path` is the place of the object within the
+    document, empty for the document itself. `InputError` if the value is not an object. Methods raise it if a key is
+    missing, or if its value has another type or is out of range.
     """
 
     def __init__(self, values: object, where: str, path: str = "") -> None:

@@ -32,12 +32,7 @@ _measured_at, _exceeded = -1.0, False
 def limited(most: int | None) -> Iterator[None]:
     """Limit the memory of this process and its child processes within the block, in all threads, to `most` bytes.
 
-    None adds no limit. Of several limits the smallest holds.
-
-    Raises
-    ------
-    InputError
-        If the limit is less than `LEAST`.
+    None adds no limit. Of several limits the smallest holds. `InputError` if the limit is less than `LEAST`.
     """
     if most is None:
         yield
@@ -77,12 +72,8 @@ def exceeded() -> bool:
 class Growth:
     """The memory that this process takes from now on, on a machine that it shares with others.
 
-    It may take half as much as is still free. So any number of processes leave some, although none knows the others.
-
-    Parameters
-    ----------
-    most : int or None
-        Bytes that the process may have in memory in all, if there is such a limit.
+    It may take half as much as is still free. So any number of processes leave some, although none knows the others. If
+    there is such a limit, the process may have `most` bytes in memory in all.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -161,11 +152,8 @@ def format_bytes(size: float) -> str:
 def require_memory(needed: int, what: str, remedy: str | Callable[[], str]) -> None:
     """Check that `needed` bytes of memory are available.
 
-    Raises
-    ------
-    InputError
-        If fewer bytes are available; `what` is the subject of its sentence, and `remedy` (or its result) the advice
-        that ends it.
+    `InputError` if fewer bytes are available; `what` is the subject of its sentence, and `remedy` (or its result) the
+    advice that ends it.
     """
     available = available_memory()
     if available is not None and needed > available:

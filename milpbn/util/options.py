@@ -24,54 +24,29 @@ class Range(NamedTuple):
     words: str
 
     def check(self, value: float) -> None:
-        """Refuse a value outside the range, or NaN.
-
-        Raises
-        ------
-        InputError
-            With the message of the range.
-        """
+        """Raise `InputError`, with the message of the range, for a value outside it, or NaN."""
         if not self.low <= value <= self.high:
             raise InputError(self.words.format(low=self.low, high=self.high, value=value))
 
 
 def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
-    """Return a dataclass field that is an option.
+    """Return a dataclass field that is an option, with a default value and a help text.
 
-    Parameters
-    ----------
-    default : object
-        Default value.
-    help : str
-        Help text.
-    **extra
-        Arguments of `dataclasses.field`, such as ``compare``, and further properties:
+    Further arguments are those of `dataclasses.field`, such as ``compare``, and these properties:
 
-        ``choices``
-            Sequence of the only words that are allowed.
-        ``completes``, ``metavar``
-            Sequence of words that the shell completes, among other values; what stands for the value in the help.
-        ``range``
-            A `Range`. Values that are text are not checked.
-        ``spelling``
-            Names on the command line, if not the name with dashes. ``--yes/--no`` is a pair of flags, and a name that
-            begins with ``--no-`` a flag that sets the option to False.
-        ``selectable``
-            False if a grid of a selection cannot name the option.
-        ``validation``
-            Whether the command line takes ``cv``, which leaves the choice to validation.
-        ``refused``
-            Of an option that only some scores take: the message to others, a format string of `option`, `scores` (those
-            that take it) and `score`.
-        ``words``
-            Of an option of a score: its place in the score's description, and what it says there, a format string of
-            `value`. It is said where the option differs from its default.
-        ``belongs_to``
-            Name of another option: the scores that take that one take this one, too.
-        ``file``
-            "input" or "output" if the value is the path of a file that is read or written.
-        ``takes``
-            "variable" or "backend" if the value names one; "text" if the command line gives text only.
+    - ``choices``: the only words that are allowed; ``completes``: words that the shell completes, among other values;
+      ``metavar``: what stands for the value in the help.
+    - ``range``: a `Range`; values that are text are not checked.
+    - ``spelling``: names on the command line, if not the name with dashes. ``--yes/--no`` is a pair of flags, and a
+      name that begins with ``--no-`` a flag that sets the option to False.
+    - ``selectable``: False if a grid of a selection cannot name the option; ``validation``: whether the command line
+      takes ``cv``, which leaves the choice to validation.
+    - ``refused``: of an option that only some scores take, the message to others, a format string of `option`, `scores`
+      (those that take it) and `score`; ``belongs_to``: another option, whose scores take this one, too.
+    - ``words``: of an option of a score, its place in the score's description, and what it says there, a format string
+      of `value`, where the option differs from its default.
+    - ``file``: "input" or "output" if the value is the path of a file that is read or written; ``takes``: "variable" or
+      "backend" if the value names one, "text" if the command line gives text only.
     """
     own = {key: extra.pop(key) for key in ("compare", "kw_only") if key in extra}
     made = {"default_factory": default} if callable(default) else {"default": default}
@@ -104,13 +79,7 @@ def listed(names: Iterable[str], word: str) -> str:
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Refuse a value that is none of the words of an option.
-
-    Raises
-    ------
-    InputError
-        With the words.
-    """
+    """Raise `InputError`, with the words of an option, for a value that is none of them."""
     if value not in choices:
         raise InputError(f"{name} must be {listed(map(repr, choices), 'or')}, got {value!r}.")
 

@@ -13,14 +13,8 @@ COMPARED = "results/tuning.json"
 def parameter(default: Any, unit: str, effect: str, evidence: str = COMPARED) -> Any:
     """Return a field of a frozen dataclass that is a search parameter.
 
-    Parameters
-    ----------
-    unit : str
-        Unit of the value; for a share, the quantity of which it is a share.
-    effect : str
-        One sentence about the effect of the parameter.
-    evidence : str
-        A heading of docs/decisions.md in quotation marks, or a file of results/.
+    For a share, the unit is the quantity of which it is a share. The effect is one sentence, the evidence a heading of
+    docs/decisions.md in quotation marks, or a file of results/.
     """
     return field(default=default, metadata={"unit": unit, "effect": effect, "evidence": evidence})
 

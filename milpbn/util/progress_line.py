@@ -18,15 +18,7 @@ from milpbn.util.printing import printable
 class ProgressLine:
     """A line on a stream, which the next line replaces where that is possible; every thread may use it.
 
-    Parameters
-    ----------
-    stream : text stream, optional
-        Where to write; by default `sys.stderr` at the time of writing, or the output of the notebook's cell.
-
-    Attributes
-    ----------
-    shown_at : float
-        `time.monotonic` value at which a line was last written.
+    The stream is by default `sys.stderr` at the time of writing, or the output of the notebook's cell.
     """
 
     def __init__(self, stream: IO[str] | None = None) -> None:
@@ -34,6 +26,7 @@ class ProgressLine:
         self._lock = threading.Lock()
         self._width: int | None = None  # width of the terminal's current line, which has no line end yet
         self._output: Any = None  # the notebook's output that the next line updates
+        #: `time.monotonic` value at which a line was last written.
         self.shown_at = 0.0
 
     def show(self, text: str) -> None:

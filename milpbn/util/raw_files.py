@@ -23,14 +23,8 @@ SMALL = 1 << 24
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file, pipe or device.
 
-    Raises
-    ------
-    InputError
-        If a pipe or device gives more than `LARGEST_STREAM` bytes.
-    OSError
-        If the file cannot be read.
-    ValueError
-        If the path contains a null character.
+    `InputError` if a pipe or device gives more than `LARGEST_STREAM` bytes. `OSError` if the file cannot be read.
+    `ValueError` if the path contains a null character.
     """
     with Path(path).open("rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -63,10 +57,7 @@ def most_unpacked(packed: int) -> int:
 def unpack_gzip(data: bytes, where: str) -> bytes:
     """Return the unpacked content of a gzip file; `where` is its name in error messages.
 
-    Raises
-    ------
-    InputError
-        If the archive is damaged, cut off, or unpacks to more than `most_unpacked` bytes.
+    `InputError` if the archive is damaged, cut off, or unpacks to more than `most_unpacked` bytes.
     """
     most = most_unpacked(len(data))
     try:

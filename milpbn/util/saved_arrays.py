@@ -20,14 +20,8 @@ class UnfitError(ValueError):
 class SavedArrays:
     """Named arrays, each taken with the type and the shape that it has to have.
 
-    The methods raise `UnfitError` if there is no such array or it is another one.
-
-    Parameters
-    ----------
-    arrays : dict from str to array
-        The arrays.
-    prefix : str
-        What the names of the arrays begin with in the mapping, but not in calls.
+    The methods raise `UnfitError` if there is no such array or it is another one. The names begin with the prefix in
+    the mapping, but not in calls.
     """
 
     def __init__(self, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:

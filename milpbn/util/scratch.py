@@ -25,7 +25,9 @@ def scratch_folder() -> Iterator[Path]:
     First, the folders of this user that no process has locked (`milpbn.util.locks`) are removed.
     """
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
-        _remove_abandoned(left)
+        if (held := claim(left)) is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(held)
     folder, file = _created()
     _in_use.add(folder)
     try:
@@ -56,10 +58,3 @@ def _created() -> tuple[Path, int | None]:
             if is_at(file, folder):
                 return folder, file
             os.close(file)
-
-
-def _remove_abandoned(folder: Path) -> None:
-    file = claim(folder)
-    if file is not None:
-        shutil.rmtree(folder, ignore_errors=True)
-        os.close(file)

@@ -51,23 +51,16 @@ def library_threads(count: int) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def _libraries(n_modules: int) -> ThreadpoolController:
-    """Return the loaded libraries that have threads of their own; `n_modules` is the number of imported modules.
-
-    Finding them takes as long as a small search. An import may load more of them.
-    """
+    """Return the loaded libraries that have threads; the search is slow, and repeated only after further imports."""
     return ThreadpoolController()
 
 
 def in_parts(work: Callable[[int, int], object], n: int, parallel: bool) -> None:
     """Call ``work(begin, end)`` for parts of range(n), in any order and several at a time.
 
-    Parameters
-    ----------
-    work : callable
-        Calls a kernel that releases the interpreter lock. Different parts must not write to the same places. If it
-        raises an exception, that is raised again after all threads have ended.
-    parallel : bool
-        Use `thread_count` threads; otherwise all work is one part, in the calling thread.
+    The work calls a kernel that releases the interpreter lock; different parts must not write to the same places. If it
+    raises an exception, that is raised again after all threads have ended. Unless `parallel`, all work is one part, in
+    the calling thread; else `thread_count` threads do it.
     """
     threads = min(thread_count(), n) if parallel else 1
     if threads < 2:

@@ -18,12 +18,8 @@ def convert_fields(options: Any) -> None:
     """Convert the fields of a frozen dataclass to the types of their annotations.
 
     None is kept in fields that may be None. Only fields with exactly one of the types number, boolean, text and path
-    are converted; the class itself must check others.
-
-    Raises
-    ------
-    InputError
-        If a value has another type; the message names the field.
+    are converted; the class itself must check others. `InputError` if a value has another type; the message names the
+    field.
     """
     for name, check, optional in _checks(options.__class__):
         value = getattr(options, name)

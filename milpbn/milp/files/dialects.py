@@ -35,10 +35,7 @@ class Dialect(NamedTuple):
 
 
 def _start_cplex(model: Milp, x: NDArray[np.float64], values: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield a MIP start in the XML of CPLEX's solution files.
-
-    It leaves out the continuous columns, as CPLEX's own starts do. CPLEX then computes their values by an LP.
-    """
+    """Yield a MIP start in CPLEX's XML, like its own without continuous columns, which it computes by an LP."""
     yield '<?xml version = "1.0" encoding="UTF-8" standalone="yes"?>\n'
     yield '<CPLEXSolutions version="1.2">\n <CPLEXSolution version="1.2">\n  <header\n'
     yield f"    problemName={quoteattr(model.name)}\n"

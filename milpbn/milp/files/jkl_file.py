@@ -120,11 +120,7 @@ def _pss(lines: Lines) -> Listed:
 
 
 def _assemble(listed: Listed) -> LocalScores:
-    """Return the scores of parent sets that were read.
-
-    InputError if a variable has no parent set that is not excluded, a parent is no other variable, or a set is listed
-    twice.
-    """
+    """Return the parent sets; InputError if a variable has none, a parent is no other one, or a set occurs twice."""
     index = {name: i for i, name in enumerate(listed)}
     sets: list[tuple[tuple[int, ...], ...]] = []
     scores: list[float] = []

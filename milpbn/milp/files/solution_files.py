@@ -204,10 +204,7 @@ def _read_gurobi(lines: _Lines) -> Solution:
 
 
 def _read_scip(lines: _Lines) -> Solution:
-    """Read ``objective value:`` and ``name value (obj:c)`` lines; columns with the value 0 are not listed.
-
-    SCIP's shell writes a line ``solution status:`` before them.
-    """
+    """Read ``objective value:`` and ``name value (obj:c)`` lines, no zeros; SCIP's shell has ``solution status:``."""
     values: dict[str, float] = {}
     status, objective, available = "", None, False
     for number, line in enumerate(lines.lines, start=1):

@@ -57,18 +57,12 @@ class Setup:
 
 @dataclass(frozen=True)
 class Sources:
-    """Where interactions come from.
+    """Where interactions come from."""
 
-    Attributes
-    ----------
-    exact : callable or None
-        Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if
-        it is not a candidate.
-    room : Room
-        How large the network of `grown` and `pairs` may be.
-    """
-
+    #: Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if it
+    #: is not a candidate.
     exact: Callable[[Dataset, Budget], Structure | None] | None = None
+    #: How large the network of `grown` and `pairs` may be.
     room: Room = field(default_factory=Room)
 
     def candidates(self, data: Dataset) -> list[str]:
@@ -89,7 +83,8 @@ class Sources:
         if source == "none":
             return []
         if source == "exact":
-            found = None if self.exact is None else self.exact(coarse_part(data), budget)
+            coarse = data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
+            found = None if self.exact is None else self.exact(coarse, budget)
             if found is None:
                 raise OutOfTime
             return interactions_of(found)
@@ -127,16 +122,8 @@ class OutOfTime(Exception):  # noqa: N818  # no error: the choice ends with what
 class Folds:
     """Fitted models of candidates on the parts of folds.
 
-    Parameters
-    ----------
-    parts : callable
-        Returns the parts for cuts; it is asked once for each.
-    sources : Sources
-        Where the interactions of a fold come from.
-    weights : float64 array, shape (M,)
-        Weights of the rows.
-    repeats : int
-        How often each row is held out.
+    `parts` returns the parts for cuts, and is asked once for each; `sources` says where the interactions of a fold come
+    from. The rows have weights, shape (M,), and each is held out `repeats` times.
     """
 
     def __init__(
@@ -218,11 +205,6 @@ class Folds:
             model = Additive(part.train, blocks)
             self._models[key] = model, model.held_out(part.held_out)
         return self._models[key]
-
-
-def coarse_part(data: Dataset) -> Dataset:
-    """Return data without their fine variables."""
-    return data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
 
 
 def describe(candidate: Setup) -> str:

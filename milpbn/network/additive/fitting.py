@@ -10,14 +10,13 @@ second minus that of the first, and half the penalty: the weights that it stands
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import minimize
 
+from milpbn.network.convex import minimum
 from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
 
@@ -31,23 +30,15 @@ LEAST_CHANGE = 1e-7
 
 @dataclass(frozen=True, eq=False)
 class CellRows:
-    """Training or held-out rows.
+    """Training or held-out rows."""
 
-    Attributes
-    ----------
-    cells : int32 array, shape (M, T)
-        The cell of each row in each term.
-    classes : int64 array, shape (M,)
-        Class codes.
-    weights : float64 array, shape (M,)
-        Weights of the rows.
-    offset : float64 array, shape (M, C)
-        Scores to which those of the terms are added.
-    """
-
+    #: The cell of each row in each term, shape (M, T).
     cells: NDArray[np.int32]
+    #: Class codes, shape (M,).
     classes: NDArray[np.int64]
+    #: Weights of the rows, shape (M,).
     weights: NDArray[np.float64]
+    #: Scores to which those of the terms are added, shape (M, C).
     offset: NDArray[np.float64]
 
     def scores(self, weights: NDArray[np.float64], kappa: float) -> NDArray[np.float64]:
@@ -171,38 +162,14 @@ class Objective:
 
         The solver's variables are scaled by the root of `curvature`.
         """
-        scale = 1.0 / np.sqrt(self.curvature(penalty))
         shape = (self.n_cells, self.columns)
-        begin = np.zeros(shape) if start is None else start
-
-        def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            value, gradient = self.evaluate(scale * point.reshape(shape), penalty)
-            return value, (scale * gradient).ravel()
-
-        found = minimize(
-            scaled,
-            (begin / scale).ravel(),
-            jac=True,
-            method="L-BFGS-B",
-            callback=_stopping(budget),
-            options={
-                "maxiter": MAX_ITERATIONS,
-                "maxfun": 2 * MAX_ITERATIONS,
-                "maxcor": MEMORY,
-                "gtol": tolerance * np.sqrt(self.size),
-                "ftol": LEAST_CHANGE * tolerance / TOLERANCE,
-            },
+        return minimum(
+            lambda point: self.evaluate(point, penalty),
+            np.zeros(shape) if start is None else start,
+            1.0 / np.sqrt(self.curvature(penalty)),
+            tolerance=tolerance * np.sqrt(self.size),
+            iterations=MAX_ITERATIONS,
+            maxcor=MEMORY,
+            ftol=LEAST_CHANGE * tolerance / TOLERANCE,
+            stopping=(lambda: False) if budget is None else budget.over,
         )
-        return scale * np.asarray(found.x).reshape(shape)
-
-
-def _stopping(budget: Budget | None) -> Callable[..., None] | None:
-    """Return a function that ends the solver when the budget is over."""
-    if budget is None:
-        return None
-
-    def callback(intermediate_result: object) -> None:
-        if budget.over():
-            raise StopIteration
-
-    return callback

@@ -76,14 +76,8 @@ def choose_model(
 ) -> Chosen | str:
     """Return the model that folds choose, the first one if there is no time for them, or why they cannot choose one.
 
-    Parameters
-    ----------
-    source : Table or Dataset
-        Training data; a dataset keeps the cuts that it has.
-    sources : Sources
-        Where interactions may come from.
-    cuts : str, optional
-        How continuous columns are cut; by default what folds choose from `CUTS`.
+    The source is training data, of which a dataset keeps its cuts; those of a table are `cuts`, by default what folds
+    choose from `CUTS`. Interactions come from `sources`.
     """
     index = training_rows(source)
     classes, weights = _classes(source, index)

@@ -34,12 +34,8 @@ class Penalty:
 class Additive:
     """The terms of an additive model of some training data, and the rows of these data.
 
-    Parameters
-    ----------
-    data : Dataset
-        Training data with fine variables (`milpbn.data.resolutions.with_fine`), without missing values.
-    interactions : sequence of tuples of int
-        The positions of the coarse features of each interaction.
+    The data have fine variables (`milpbn.data.resolutions.with_fine`) and no missing values; `interactions` are the
+    positions of the coarse features of each interaction.
     """
 
     def __init__(self, data: Dataset, interactions: Sequence[tuple[int, ...]] = ()) -> None:

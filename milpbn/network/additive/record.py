@@ -20,33 +20,23 @@ STRUCTURES = {
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveTrial:
-    """One candidate of the choice, with its best strengths.
+    """One candidate of the choice, with its best strengths."""
 
-    Attributes
-    ----------
-    cuts : str
-        How continuous columns were cut into coarse intervals, as in ``--discretise``.
-    structure : str
-        One of `STRUCTURES`.
-    main_ridge, main_smoothness, pair_ridge, pair_smoothness : float
-        `milpbn.network.additive.terms.Strengths`.
-    kappa : float
-        Share of naive Bayes in the log-odds, beside the terms.
-    log_loss : float
-        Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
-        a candidate that was given up after some folds it is the chosen one's and the difference there.
-    difference, standard_error : float
-        Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
-    """
-
+    #: How continuous columns were cut into coarse intervals, as in ``--discretise``.
     cuts: str
+    #: One of `STRUCTURES`.
     structure: Annotated[str, OneOf(tuple(STRUCTURES))]
+    #: Those of `milpbn.network.additive.terms.Strengths`.
     main_ridge: NotNegative
     main_smoothness: NotNegative
     pair_ridge: NotNegative
     pair_smoothness: NotNegative
+    #: Share of naive Bayes in the log-odds, beside the terms.
     kappa: NotNegative
+    #: Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
+    #: a candidate that was given up after some folds it is the chosen one's and the difference there.
     log_loss: NotNegative | None
+    #: Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
     difference: float
     standard_error: NotNegative
 
@@ -63,31 +53,21 @@ class AdditiveTrial:
 
 @dataclass(frozen=True, kw_only=True)
 class AdditiveFit:
-    """How an additive model was chosen.
+    """How an additive model was chosen."""
 
-    Attributes
-    ----------
-    trials : tuple of AdditiveTrial
-        All candidates in the order of the choice; each was compared by `folds` times `repeats` fits.
-    chosen : int
-        Position of the chosen one.
-    rows : int
-        Training rows that were held out in the folds; fewer than all in a large table.
-    complete : bool
-        Whether all candidates were compared before the time was over.
-    wider : bool
-        Whether features could get more parents than the score allowed at first.
-    sharper : float
-        By what the scores of the fit to all rows are multiplied.
-    """
-
+    #: All candidates in the order of the choice; each was compared by `folds` times `repeats` fits.
     trials: tuple[AdditiveTrial, ...]
+    #: Position of the chosen one.
     chosen: Annotated[int, Within(0)]
+    #: Training rows that were held out in the folds; fewer than all in a large table.
     rows: Count
     folds: Count
     repeats: Count
+    #: Whether all candidates were compared before the time was over.
     complete: bool
+    #: Whether features could get more parents than the score allowed at first.
     wider: bool = False
+    #: By what the scores of the fit to all rows are multiplied.
     sharper: NotNegative = 1.0
     LATER: ClassVar = ("sharper",)
 
@@ -98,8 +78,7 @@ class AdditiveFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        own = {key: value for key, value in vars(self).items() if key != "trials"}
-        return {"trials": [json_safe(vars(trial)) for trial in self.trials], **json_safe(own)}
+        return json_safe(vars(self))
 
     @classmethod
     def read(cls, f: Fields) -> AdditiveFit:

@@ -46,20 +46,14 @@ class Strengths:
 
 
 class AdditiveTerms:
-    """The terms of a model over the variables of data. The first one is the intercept, which has no variables.
-
-    Attributes
-    ----------
-    blocks : tuple of tuples of int
-        The variables of each term.
-    first : int64 array, shape (T + 1,)
-        The first cell of each term; the last entry is the number of all cells, d.
-    """
+    """The terms of a model over the variables of data. The first one is the intercept, which has no variables."""
 
     def __init__(self, variables: Sequence[Variable], blocks: Sequence[tuple[int, ...]]) -> None:
+        #: The variables of each term.
         self.blocks: tuple[tuple[int, ...], ...] = ((), *blocks)
         self._variables = tuple(variables)
         sizes = [math.prod(self.shape(block)) for block in self.blocks]
+        #: The first cell of each term, shape (T + 1,); the last entry is the number of all cells, d.
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     @property
@@ -123,10 +117,7 @@ class AdditiveTerms:
 
 @lru_cache(maxsize=1024)
 def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr_array:
-    """Return the sum of squared differences between neighbouring intervals, as a matrix over the joint states.
-
-    Of the states of each variable the first ones are intervals; none if it is not continuous.
-    """
+    """Return the squared differences between neighbouring intervals, the first states, as a matrix of joint states."""
     total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
     for axis, (n, ordered) in enumerate(zip(sizes, intervals, strict=True)):
         if ordered < 2:

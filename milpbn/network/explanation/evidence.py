@@ -39,31 +39,22 @@ class FamilyTable:
 
     In a network with two variables of one column, it is a curve, what a column says by itself, or an interaction, what
     several columns say only together (`milpbn.network.explanation.columns`).
-
-    Attributes
-    ----------
-    variable : str
-        The family's variable, or the column; for the class variable the table holds the classes' own probabilities.
-    states : tuple of str
-        Its states, in the words of `shown_states`; empty for the class variable.
-    parents : tuple of str
-        Its parents without the class.
-    parent_states : tuple of tuples of str
-        Their states.
-    classes : tuple of str, length C
-        Class labels.
-    log_probabilities : float64 array, shape (states of each parent..., states of the variable, C)
-        log P(variable | parents, class), or log P(class | parents) without the axis of states; in nats.
-    form : {'family', 'curve', 'interaction'}
-        What the table is.
     """
 
+    #: The family's variable, or the column; for the class variable the table holds the classes' own probabilities.
     variable: str
+    #: Its states, in the words of `shown_states`; empty for the class variable.
     states: tuple[str, ...]
+    #: Its parents without the class.
     parents: tuple[str, ...]
+    #: Their states.
     parent_states: tuple[tuple[str, ...], ...]
+    #: Class labels.
     classes: tuple[str, ...]
+    #: log P(variable | parents, class) in nats, shape (states of each parent..., states of the variable, C), or
+    #: log P(class | parents) without the axis of states.
     log_probabilities: NDArray[np.float64]
+    #: What the table is.
     form: Literal["family", "curve", "interaction"] = "family"
 
     @property
@@ -80,10 +71,7 @@ class FamilyTable:
     def log_ratios(self, label: str, against: str) -> NDArray[np.float64]:
         """Return the log-ratios of two classes in nats, shape (states of each parent..., states of the variable).
 
-        Raises
-        ------
-        InputError
-            If a label is not a class.
+        `InputError` if a label is not a class.
         """
         for name in (label, against):
             if name not in self.classes:
@@ -140,41 +128,39 @@ def family_tables(variables: tuple[Variable, ...], cpts: Sequence[Cpt]) -> tuple
         for places in columns.values():
             finest, logs = curve(variables, cpts, families, places)
             if np.ptp(logs, axis=-1).any():
-                found.append(_effect(variables, (finest,), logs))
+                found.append(_family(variables, (), finest, logs, "curve"))
             whole -= {i for i in places if i in families or set(cpts[i].parents) <= {*places, last}}
-        found += [_effect(variables, own, effect) for own, effect in interactions(families).items()]
+        together = interactions(families).items()
+        found += [_family(variables, above, own, logs, "interaction") for (*above, own), logs in together]
     order = sorted(whole, key=lambda i: (i != last, i))
-    return (*(_table(variables, cpts[i]) for i in order), *found)
+    return (*(_of_cpt(variables, cpts[i]) for i in order), *found)
 
 
-def _effect(variables: tuple[Variable, ...], own: tuple[int, ...], logs: NDArray[np.float64]) -> FamilyTable:
-    """Return a curve or an interaction, whose last variable stands for the family's."""
-    *others, last = (variables[i] for i in own)
+def _family(
+    variables: Sequence[Variable],
+    parents: Sequence[int],
+    own: int,
+    logs: NDArray[np.float64],
+    form: Literal["family", "curve", "interaction"] = "family",
+) -> FamilyTable:
+    """Return the table of a variable and its parents without the class; it has no states if it is the class."""
+    above = [variables[j] for j in parents]
     return FamilyTable(
-        last.raw_column,
-        shown_states(last),
-        tuple(v.raw_column for v in others),
-        tuple(map(shown_states, others)),
-        variables[-1].states,
-        logs,
-        "interaction" if others else "curve",
+        variable=variables[own].raw_column,
+        states=() if own == len(variables) - 1 else shown_states(variables[own]),
+        parents=tuple(v.raw_column for v in above),
+        parent_states=tuple(map(shown_states, above)),
+        classes=variables[-1].states,
+        log_probabilities=logs,
+        form=form,
     )
 
 
-def _table(variables: tuple[Variable, ...], cpt: Cpt) -> FamilyTable:
-    last = len(variables) - 1
-    axes = [*cpt.parents, cpt.variable]
-    parents = [j for j in cpt.parents if j != last]
+def _of_cpt(variables: Sequence[Variable], cpt: Cpt) -> FamilyTable:
+    last, axes = len(variables) - 1, [*cpt.parents, cpt.variable]
     with np.errstate(divide="ignore"):
         logs = np.moveaxis(np.log(cpt.table), axes.index(last), -1)
-    return FamilyTable(
-        variable=variables[cpt.variable].raw_column,
-        states=() if cpt.variable == last else shown_states(variables[cpt.variable]),
-        parents=tuple(variables[j].raw_column for j in parents),
-        parent_states=tuple(shown_states(variables[j]) for j in parents),
-        classes=variables[last].states,
-        log_probabilities=logs,
-    )
+    return _family(variables, [j for j in cpt.parents if j != last], cpt.variable, logs)
 
 
 def rules(
@@ -231,10 +217,7 @@ def _of_table(table: FamilyTable, shown: int) -> list[str]:
 
 
 def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
-    """Return a curve with adjacent intervals of similar numbers joined to `_PIECES`, and words that say so.
-
-    Ward's criterion chooses the intervals to join: the sum of squared differences from the means grows least.
-    """
+    """Return a curve with adjacent intervals of similar numbers joined to `_PIECES`, and words that say so."""
     cuts = cuts_between(table.states) if table.form == "curve" else None
     if cuts is None or len(cuts) < _PIECES:
         return table, ""
@@ -245,7 +228,7 @@ def _shortened(table: FamilyTable) -> tuple[FamilyTable, str]:
     def spread(start: int, end: int) -> float:
         return float(((centred[start:end] - centred[start:end].mean(axis=0)) ** 2).sum())
 
-    while len(pieces) > _PIECES:
+    while len(pieces) > _PIECES:  # by Ward's criterion: the squared differences from the means grow least
         costs = [spread(a[0], b[1]) - spread(*a) - spread(*b) for a, b in pairwise(pieces)]
         k = int(np.argmin(costs))
         pieces[k : k + 2] = [(pieces[k][0], pieces[k + 1][1])]

@@ -40,28 +40,20 @@ class Contribution:
 
     In a network with two variables of one column, it is what a column adds, or several columns
     together (`milpbn.network.explanation.columns`).
-
-    Attributes
-    ----------
-    variables : tuple of str
-        The column of the family's variable; for the family of the class variable, its parents, and for the base rate of
-        the classes the class variable. If a missing value is summed over, the families that it is in make one term.
-    values : tuple of str
-        Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
-        base rate.
-    given : tuple of (str, str)
-        The parents without the class, with their states.
-    log_probabilities : tuple of float, length C
-        log P(variable | parents) for every class, in nats. For the base rate log P(class) before any feature, and for
-        the family of a class with parents log P(class | parents) - log P(class).
-    log_odds : float
-        The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
     """
 
+    #: The column of the family's variable; for the family of the class variable, its parents, and for the base rate of
+    #: the classes the class variable. If a missing value is summed over, the families that it is in make one term.
     variables: tuple[str, ...]
+    #: Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
+    #: base rate.
     values: tuple[str, ...]
+    #: The parents without the class, with their states.
     given: tuple[tuple[str, str], ...]
+    #: log P(variable | parents) for every class, in nats. For the base rate log P(class) before any feature, and for
+    #: the family of a class with parents log P(class | parents) - log P(class).
     log_probabilities: tuple[float, ...]
+    #: The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
     log_odds: float
 
     @property
@@ -85,37 +77,30 @@ class Contribution:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What is explained: the prediction of one sample, and two classes.
+    """What is explained: the prediction of one sample, and two classes."""
 
-    Attributes
-    ----------
-    sample : int
-        Position of the sample in the data, from 0.
-    target : str
-        Name of the class variable.
-    classes : tuple of str, length C
-        Class labels.
-    actual : str or None
-        The sample's own class, if it is known.
-    predicted : str
-        The most probable class.
-    label, against : str
-        The two classes whose log-odds are explained; by default the most probable ones.
-    probabilities : tuple of float, length C
-        P(c | z).
-    """
-
+    #: Position of the sample in the data, from 0.
     sample: int
+    #: Name of the class variable.
     target: str
+    #: Class labels.
     classes: tuple[str, ...]
+    #: The sample's own class, if it is known.
     actual: str | None
+    #: The most probable class.
     predicted: str
+    #: The two classes whose log-odds are explained; by default the most probable ones.
     label: str
     against: str
+    #: P(c | z).
     probabilities: tuple[float, ...]
 
     def __str__(self) -> str:
         return self.to_text()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe(vars(self))
 
     def to_text(self) -> str:
         """Return the explanation as lines of text."""
@@ -137,22 +122,15 @@ class Prediction:
 
 @dataclass(frozen=True, kw_only=True)
 class LocalExplanation(Prediction):
-    """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes.
+    """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes."""
 
-    Attributes
-    ----------
-    log_joint : tuple of float, length C
-        log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
-    log_odds : float
-        log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
-        where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
-    contributions : tuple of Contribution
-        One per family in the order of the variables, then that of the class's parents if it has any, and the base rate
-        of the classes last; families that missing values join are one.
-    """
-
+    #: log P(c, z) in nats, for every class the sum of the contributions' ``log_probabilities``.
     log_joint: tuple[float, ...]
+    #: log P(label | z) - log P(against | z) in nats, the sum of the contributions' ``log_odds``. The equation holds
+    #: where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
     log_odds: float
+    #: One per family in the order of the variables, then that of the class's parents if it has any, and the base rate
+    #: of the classes last; families that missing values join are one.
     contributions: tuple[Contribution, ...]
 
     @property
@@ -170,17 +148,10 @@ class LocalExplanation(Prediction):
             rows.append((sum(c.log_odds for c in left), counted(len(left), "smaller contribution")))
         return rows + [(c.log_odds, c.condition) for c in base]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "contributions": [vars(c) for c in self.contributions]})
-
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
-        Parameters
-        ----------
-        shown : int
-            Number of contributions beside the base rate; the rest is summed in one line.
+        So many are `shown` beside the base rate; the rest is summed in one line.
         """
         odds = nats(self.log_odds)
         lines = [
@@ -199,18 +170,10 @@ class SeveralLocalExplanations(Prediction):
     """The prediction of an average for one sample, and the explanations of its networks for the same two classes.
 
     `Prediction` has the other attributes; the probabilities are those of the average.
-
-    Attributes
-    ----------
-    members : tuple of LocalExplanation
-        One per network, in their order.
     """
 
+    #: One per network, in their order.
     members: tuple[LocalExplanation, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
 
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""
@@ -226,15 +189,9 @@ def explain_rows(
 ) -> tuple[LocalExplanation, ...]:
     """Explain the prediction of every sample of data that are encoded with these variables, the class last.
 
-    `InputError` if a class is not one of the classifier's, or both are the same.
-
-    Parameters
-    ----------
-    cpts : sequence of Cpt, length V
-        One table per variable.
-    label, against : str, optional
-        The class to explain, by default the most probable class of the sample that is not `against`, and the class
-        to compare with, by default the most probable one of the others.
+    There is one table per variable. The class to explain, `label`, is by default the most probable class of the sample
+    that is not `against`, and the class to compare with the most probable one of the others. `InputError` if a class is
+    not one of the classifier's, or both are the same.
     """
     classes = variables[-1].states
     label, against = check_classes(classes, label, against)
@@ -318,15 +275,13 @@ def _named(
     cpts: Sequence[Cpt],
     codes: NDArray[np.int32],
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """Return columns, states, and the parents with their states of the families of a term.
-
-    The term of a family that is taken apart does not depend on the parents, if the states of all are known.
-    """
+    """Return columns, states, and the parents with their states of the families of a term."""
     last = len(variables) - 1
     if not group:
         return (variables[last].name,), ("",), ()
     # The parents of the class are what its family tells of.
     own = sorted({*group, *(cpts[last].parents if last in group else ())} - {last})
+    # The term of a family that is taken apart does not depend on the parents, if the states of all are known.
     apart = {i for i in part.apart if (codes[[j for j in (i, *cpts[i].parents) if j != last]] >= 0).all()}
     whole = () if group in part.together else [i for i in group if i not in apart]
     above = sorted({j for i in whole for j in cpts[i].parents} - {last, *own})

@@ -33,28 +33,20 @@ class FamilyImportance:
     What families contribute together, since a missing value is summed over, counts in equal parts for those whose
     variable is known. In a network with two variables of one column, it is a column, or several columns
     together (`milpbn.network.explanation.columns`).
-
-    Attributes
-    ----------
-    variable : str
-        The column of the family's variable. For the family of a class with parents the names of these, joined by
-        ``and``; for the base rate the class variable.
-    given : tuple of str
-        Other parents of the family's variable, without the class. What the family contributes is theirs as well. Of an
-        interaction the other columns.
-    part : {'feature', 'interaction', 'class parents', 'base rate'}
-        Whose family this is. A class with parents contributes log P(class | parents) - log P(class).
-    mean_absolute : float
-        Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
-    mean_margin : float or None
-        Mean contribution to the log-margin of the sample's own class against the best other one, in nats; the means of
-        all families add up to the mean log-margin. None if no sample has a known class.
     """
 
+    #: The column of the family's variable. For the family of a class with parents the names of these, joined by
+    #: ``and``; for the base rate the class variable.
     variable: str
+    #: Other parents of the family's variable, without the class. What the family contributes is theirs as well. Of an
+    #: interaction the other columns.
     given: tuple[str, ...]
+    #: Whose family this is. A class with parents contributes log P(class | parents) - log P(class).
     part: Part
+    #: Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
     mean_absolute: float
+    #: Mean contribution to the log-margin of the sample's own class against the best other one, in nats; the means of
+    #: all families add up to the mean log-margin. None if no sample has a known class.
     mean_margin: float | None
 
     @property
@@ -69,46 +61,30 @@ class FamilyImportance:
 
 @dataclass(frozen=True)
 class LowMargin:
-    """A sample whose log-margin is below gamma.
+    """A sample whose log-margin is below gamma."""
 
-    Attributes
-    ----------
-    sample : int
-        Position in the data, from 0.
-    actual, predicted : str
-        Its own and the most probable class.
-    log_margin : float
-        In nats; negative for a wrong prediction.
-    """
-
+    #: Position in the data, from 0.
     sample: int
+    #: Its own and the most probable class.
     actual: str
     predicted: str
+    #: In nats; negative for a wrong prediction.
     log_margin: float
 
 
 @dataclass(frozen=True, eq=False)
 class Margins:
-    """The log-margins of the samples whose class is known, (8) of Peharz and Pernkopf (2012, P12), in logarithms.
+    """The log-margins of the samples whose class is known, (8) of Peharz and Pernkopf (2012, P12), in logarithms."""
 
-    Attributes
-    ----------
-    samples : int64 array, shape (K,)
-        Positions of these samples in the data, from 0.
-    log_margins : float64 array, shape (K,)
-        In nats.
-    weights : float64 array, shape (K,)
-        Sample weights.
-    gamma : float or None
-        The desired log-margin of the soft margin, in nats.
-    below_gamma : tuple of LowMargin
-        The samples below gamma, or with a wrong or tied class if gamma is None; the lowest log-margin first.
-    """
-
+    #: Positions of these samples in the data, from 0, shape (K,).
     samples: NDArray[np.int64]
+    #: In nats, shape (K,).
     log_margins: NDArray[np.float64]
+    #: Sample weights, shape (K,).
     weights: NDArray[np.float64]
+    #: The desired log-margin of the soft margin, in nats.
     gamma: float | None
+    #: The samples below gamma, or with a wrong or tied class if gamma is None; the lowest log-margin first.
     below_gamma: tuple[LowMargin, ...]
 
     def histogram(self, bins: int = BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -125,58 +101,38 @@ class Margins:
         """The weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma."""
         return None if self.gamma is None else soft_margin(self.log_margins, self.gamma, self.weights)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, with the histogram instead of all log-margins."""
+        weights, edges = self.histogram()
+        own = {"gamma": self.gamma, "soft_margin": self.soft_margin}
+        return json_safe(
+            {**own, "histogram": {"edges": edges, "weights": weights}, "below_gamma": self.below_gamma}
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class GlobalExplanation:
-    """What a classifier has learnt.
+    """What a classifier has learnt."""
 
-    Attributes
-    ----------
-    target : str
-        Name of the class variable.
-    classes : tuple of str, length C
-        Class labels.
-    base_rates : float64 array, shape (C,)
-        log P(class) before any feature is known, in nats.
-    tables : tuple of FamilyTable
-        All families with the class: the class variable's own first, then the features in order.
-    unused : tuple of str
-        Features that are in no family with the class: predictions of complete samples do not depend on them.
-    importances : tuple of FamilyImportance or None
-        Of the features' families in `tables` and of the class's parents, the most important first. The last one is the
-        base rate of the classes, which is no feature's. None without data.
-    margins : Margins or None
-        None if no sample has a known class.
-    """
-
+    #: Name of the class variable.
     target: str
+    #: Class labels.
     classes: tuple[str, ...]
+    #: log P(class) before any feature is known, in nats, shape (C,).
     base_rates: NDArray[np.float64]
+    #: All families with the class, the class variable's own first, then the features in order.
     tables: tuple[FamilyTable, ...]
+    #: Features that are in no family with the class; predictions of complete samples do not depend on them.
     unused: tuple[str, ...]
+    #: Of the features' families in `tables` and of the class's parents, the most important first. The last one is the
+    #: base rate of the classes, which is no feature's. None without data.
     importances: tuple[FamilyImportance, ...] | None = None
+    #: None if no sample has a known class.
     margins: Margins | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are None."""
-        margins = None
-        if self.margins is not None:
-            weights, edges = self.margins.histogram()
-            margins = {
-                "gamma": self.margins.gamma,
-                "soft_margin": self.margins.soft_margin,
-                "histogram": {"edges": edges, "weights": weights},
-                "below_gamma": [vars(low) for low in self.margins.below_gamma],
-            }
-        importances = None if self.importances is None else [vars(i) for i in self.importances]
-        return json_safe(
-            {
-                **vars(self),
-                "tables": [table.to_dict() for table in self.tables],
-                "importances": importances,
-                "margins": margins,
-            }
-        )
+        return json_safe(vars(self))
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanation as lines of text, with at most this many families, samples or rows of a table."""
@@ -193,19 +149,14 @@ class GlobalExplanation:
 
 @dataclass(frozen=True, eq=False)
 class SeveralGlobalExplanations:
-    """What the networks of an average have learnt.
+    """What the networks of an average have learnt."""
 
-    Attributes
-    ----------
-    members : tuple of GlobalExplanation
-        One per network, in their order.
-    """
-
+    #: One per network, in their order.
     members: tuple[GlobalExplanation, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are None."""
-        return {"members": [member.to_dict() for member in self.members]}
+        return json_safe(vars(self))
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanations as lines of text, each as `GlobalExplanation.to_text` writes it."""

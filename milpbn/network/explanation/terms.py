@@ -21,26 +21,17 @@ _NUMBERS = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms of some samples.
+    """The terms of some samples."""
 
-    Attributes
-    ----------
-    rows : int64 array, shape (R,)
-        Positions of the samples in the data.
-    groups : tuple of tuples of int, length G
-        The variables whose families make each term, each variable once.
-    log_probabilities : float64 array, shape (R, G, C)
-        The terms in nats. Their sum over the groups is log P(c, z_m).
-    apart : tuple of int
-        Variables whose families are taken apart (`milpbn.network.explanation.columns.taken_apart`).
-    together : tuple of tuples of int
-        Groups that are no families, but effects of several variables of families that are taken apart.
-    """
-
+    #: Positions of the samples in the data, shape (R,).
     rows: NDArray[np.int64]
+    #: The variables whose families make each term, each variable once.
     groups: tuple[tuple[int, ...], ...]
+    #: The terms in nats, shape (R, G, C). Their sum over the groups is log P(c, z_m).
     log_probabilities: NDArray[np.float64]
+    #: Variables whose families are taken apart (`milpbn.network.explanation.columns.taken_apart`).
     apart: tuple[int, ...] = ()
+    #: Groups that are no families, but effects of several variables of families that are taken apart.
     together: tuple[tuple[int, ...], ...] = ()
 
 
@@ -109,10 +100,7 @@ def _without_known_descendants(cpts: Sequence[Cpt], hidden: set[int]) -> set[int
 def _joined(
     cpts: Sequence[Cpt], hidden: set[int], n_variables: int, columns: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], ...]:
-    """Return all variables in groups: together if their families share hidden variables, directly or through others.
-
-    So are the variables of one column.
-    """
+    """Return all variables in groups whose families share hidden variables, directly or through others, or a column."""
     shared = [(cpt.variable, j) for cpt in cpts for j in (cpt.variable, *cpt.parents) if j in hidden]
     shared += [(places[0], i) for places in columns for i in places]
     one, other = np.array(shared, dtype=np.int64).reshape(-1, 2).T

@@ -210,10 +210,7 @@ class _Parser(TokenReader):
 
 
 def _items(tokens: Sequence[Token], n: int | None = None) -> list[str]:
-    """Return the texts between commas as they are written, without white space around them.
-
-    Where there are not `n` texts, commas within intervals separate none.
-    """
+    """Return the texts between commas, without outer blanks; if not `n`, commas in intervals separate none."""
     groups: list[list[Token]] = [[]]
     for token in tokens:
         if token.is_mark(","):
@@ -243,10 +240,7 @@ def _table(
     whole: Mapping[str, list[float]],
     where: str,
 ) -> NDArray[np.float64]:
-    """Return a table from its rows, by the states of the parents, and its lists ``table`` and ``default``.
-
-    `states` are those of the parents and of the variable itself.
-    """
+    """Return a table from its rows, by the states of the parents, and its lists ``table`` and ``default``."""
     *shape, n = map(len, states)
     table: NDArray[np.float64] = np.full((*shape, n), np.nan)
     default = whole.get("default")

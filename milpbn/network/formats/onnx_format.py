@@ -129,10 +129,7 @@ class _OnnxGraph:
 
 
 def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
-    """Return a tensor, shape (M, C), whose first largest number in a row is at the predicted class.
-
-    Where the answer may be "do not know", it has one more column, the first one.
-    """
+    """Return numbers, shape (M, C), the first largest at the answer; "do not know" comes first if it may be."""
     if decision is None:
         return "probabilities"
     of_classes, of_silence = np.split(decision.differences, [len(decision.costs)], axis=1)
@@ -149,7 +146,7 @@ def _preferred(graph: _OnnxGraph, decision: DecisionRule | None) -> str:
 def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
     """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
     codes = {i: _code(graph, plan.variables[i]) for i in plan.features}
-    steps, constants = plan.merged()
+    steps = plan.steps
     results: list[str] = []
     for step in steps:
         # Codes of missing values and of values without a state count from a table's end.
@@ -168,7 +165,7 @@ def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
         axis = graph.constant(np.array([1]))
         results.append(graph.node("ReduceLogSumExp", [graph.sum([table, *others, own]), axis], keepdims=0))
     ends = [result for step, result in zip(steps, results, strict=True) if not step.left]
-    joint = graph.sum([zeros, graph.constant(constants[None]), *ends])
+    joint = graph.sum([zeros, graph.constant(plan.constants[None]), *ends])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
     return graph.node("Softmax", [raised], axis=1)
 
@@ -213,10 +210,7 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
 
 
 def _position(graph: _OnnxGraph, matched: str, places: NDArray[np.int64]) -> str:
-    """Return the state code of each row, shape (M, 1), from matches, shape (M, n), that add up to its position from 1.
-
-    A row without a match gets `UNKNOWN`, which is 0 less 1.
-    """
+    """Return codes, shape (M, 1), from matches, shape (M, n), that add up to positions from 1; 0 is `UNKNOWN`."""
     one = graph.node("Cast", [matched], to=graph.int64)
     terms = graph.node("Mul", [one, graph.constant(places[None])])
     total = graph.node("ReduceSum", [terms, graph.constant(np.array([1]))], keepdims=1)

@@ -105,10 +105,7 @@ def classifier_to_scorecard(classifier: AnyClassifier, worst_error: float = WORS
 
 
 def _tables(classifier: Classifier) -> dict[Scope, NDArray[np.float64]]:
-    """Return the log-odds of the second class by the finest variables of columns; their sum is that of a row.
-
-    A column without cuts has one more position, that of a value without a state.
-    """
+    """Return the log-odds of the second class, a sum over columns by finest variables; unseen values come last."""
     variables, last = classifier.variables, len(classifier.variables) - 1
     chosen = finest(variables[:last])
     found: dict[Scope, NDArray[np.float64]] = {}

@@ -10,9 +10,10 @@ of the column's value, which is 0 where the value is missing, since their tables
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt, padded_table
+from milpbn.network.inference.elimination import aligned
 
 #: Most entries of a factor, of a table or between two steps, for one row and class.
 MOST_ENTRIES = 10**6
@@ -60,57 +62,14 @@ class ValueRule(NamedTuple):
         return cls(tuple(known.spellings()), markers, tuple(ranges), missing)
 
 
-@dataclass(frozen=True, eq=False)
-class TableFactor:
-    """Logarithms of a function of features, and possibly the class.
+class SumStep(NamedTuple):
+    """The function of a column, or the product of factors, summed over the states of a feature.
 
-    The features are indices, one axis each. The table has the shape (states + 1 of each feature..., C or 1) and is in
-    nats: the last position of an axis is that of a value without a state, and the last axis has length 1 if the class
-    is not in the function.
-    """
-
-    features: tuple[int, ...]
-    table: NDArray[np.float64]
-
-    def aligned(self, scope: Sequence[int]) -> NDArray[np.float64]:
-        """Return the table with the axes of a scope and the class; those it lacks have length 1."""
-        order = sorted(range(len(self.features)), key=lambda k: scope.index(self.features[k]))
-        sizes = dict(zip(self.features, self.table.shape, strict=False))
-        own = np.transpose(self.table, [*order, len(self.features)])
-        return own.reshape([*(sizes.get(i, 1) for i in scope), own.shape[-1]])
-
-
-@dataclass(frozen=True, eq=False)
-class ColumnFactor:
-    """Logarithms of a function of one raw column and the class.
-
-    The feature is an index, that of the column's finest variable. The table, shape (states + 2, C), is
-    in nats; its last two positions are those of a missing value and of one without a state, and hold 0.
-    """
-
-    feature: int
-    table: NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class SumStep:
-    """One step: the product of factors, summed over the states of a feature.
-
-    The factors are given by their positions: those of the tables come first, then the results of the steps in order.
-    `left` are the features of the result.
-    """
-
-    feature: int
-    factors: tuple[int, ...]
-    left: tuple[int, ...]
-
-
-class MergedStep(NamedTuple):
-    """The function of a column, or a `SumStep` with the product of its tables.
-
-    The table, in nats, has an axis for the feature, one of states + 1 for each feature of `left`, and the class axis.
-    With `results`, positions of earlier steps, the feature's axis has states + 1, too. Without, the table is the step's
-    result by the feature's code: its last two positions are those of a missing value and of one without a state.
+    The table, in nats, has an axis for the feature, one of states + 1 for each feature of `left`, those of the result,
+    and the class axis; logarithms of 0 are `IMPOSSIBLE`. With `results`, the positions of earlier steps whose results
+    are further factors, the feature's axis has states + 1, too: the last position of an axis is that of a value without
+    a state. Without, the table is the step's result by the feature's code: its last two positions are those of a
+    missing value and of one without a state.
     """
 
     feature: int
@@ -120,7 +79,7 @@ class MergedStep(NamedTuple):
 
 
 class RowNumber(NamedTuple):
-    """A number of a row: an entry of `logs` by the code of a feature, whose axis is that of a `MergedStep`.
+    """A number of a row: an entry of `logs` by the code of a feature, whose axis is that of a `SumStep`.
 
     With `sources`, positions of earlier cells for each state, these are added, and the states are summed that the row
     allows: the logarithm of the sum of exponentials.
@@ -133,54 +92,25 @@ class RowNumber(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoringPlan:
-    """The computation of the log-joint of one network.
+    """The computation of the log-joint of one network: the results of the steps that leave nothing, and the constants.
 
-    The sum of the functions of columns and of the factors `last`, which have no features, is the log-joint; see
-    `SumStep` for their positions.
+    The constants, shape (C,), are the sum of the tables without features.
     """
 
     variables: tuple[Variable, ...]
-    columns: tuple[ColumnFactor, ...]
-    factors: tuple[TableFactor, ...]
     steps: tuple[SumStep, ...]
-    last: tuple[int, ...]
+    constants: NDArray[np.float64]
 
     @property
     def features(self) -> tuple[int, ...]:
         """The features that the posteriors depend on, in order."""
-        summed = {i for factor in self.factors for i in factor.features}
-        return tuple(sorted(summed | {column.feature for column in self.columns}))
-
-    def merged(self) -> tuple[list[MergedStep], NDArray[np.float64]]:
-        """Return all steps with one table each, and the sum of the tables without features, shape (C,).
-
-        The log-joint is the sum of these and of the results of the steps that leave nothing. Logarithms of 0 are
-        `IMPOSSIBLE`.
-        """
-        n_tables, n_columns = len(self.factors), len(self.columns)
-
-        def product(used: tuple[int, ...], scope: tuple[int, ...]) -> NDArray[np.float64]:
-            """Return the sum of the logarithms of the tables among some factors, with the axes of a scope."""
-            shape = [*(self.variables[i].n_states + 1 for i in scope), self.variables[-1].n_states]
-            tables = [self.factors[k].aligned(scope) for k in used if k < n_tables]
-            return sum(tables, np.zeros(shape))
-
-        steps = [MergedStep(column.feature, (), column.table) for column in self.columns]
-        for step in self.steps:
-            table = product(step.factors, (step.feature, *step.left))
-            results = tuple(k - n_tables + n_columns for k in step.factors if k >= n_tables)
-            if not results:
-                missing = np.logaddexp.reduce(table[:-1], axis=0, keepdims=True)
-                table = np.concatenate([table[:-1], missing, table[-1:]])
-            steps.append(MergedStep(step.feature, step.left, table, results))
-        finite = [step._replace(table=np.maximum(step.table, IMPOSSIBLE)) for step in steps]
-        return finite, np.maximum(product(self.last, ()), IMPOSSIBLE)
+        return tuple(sorted(step.feature for step in self.steps))
 
     def cells(self) -> tuple[list[RowNumber], list[float], list[list[int]]]:
         """Return the numbers of a row, and for each class the constant and the positions whose sum is the log-joint."""
-        steps, constants = self.merged()
+        steps = self.steps
         found: list[RowNumber] = []
-        ends: list[list[int]] = [[] for _ in constants]
+        ends: list[list[int]] = [[] for _ in self.constants]
         places: dict[tuple[int, ...], int] = {}  # by step, positions of the states left, and class
         for k, step in enumerate(steps):
             for index in np.ndindex(step.table.shape[1:]):
@@ -194,7 +124,7 @@ class ScoringPlan:
                 if not step.left:
                     ends[index[-1]].append(len(found))
                 found.append(RowNumber(step.feature, step.table[(slice(None), *index)].tolist(), sources))
-        return found, constants.tolist(), ends
+        return found, self.constants.tolist(), ends
 
 
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
@@ -229,40 +159,38 @@ def is_number(variable: Variable) -> bool:
 
 
 def _plan(classifier: TableClassifier) -> ScoringPlan:
-    last = len(classifier.variables) - 1
-    columns, others = _column_factors(classifier.variables, classifier.cpts)
-    tables = [padded_table(cpt, last) for cpt in others]
-    factors = _relevant([TableFactor(tuple(features), table) for features, table in tables])
-    sizes = {i: n for factor in factors for i, n in zip(factor.features, factor.table.shape, strict=False)}
-    scopes: list[frozenset[int]] = [frozenset(factor.features) for factor in factors]
-    open_ = set(range(len(scopes)))
-    steps = []
-    for _ in range(len(sizes)):
-        costs = {}
-        for i in {i for k in open_ for i in scopes[k]}:
-            scope = frozenset().union(*(scopes[k] for k in open_ if i in scopes[k]))
-            costs[i] = (int(np.prod([float(sizes[j]) for j in scope])), i, scope)
-        entries, feature, scope = min(costs.values(), key=lambda cost: cost[:2])
+    variables, last = classifier.variables, len(classifier.variables) - 1
+    steps, others = _column_steps(variables, classifier.cpts)
+    # Features and table of each factor, or of the result of a step, which has a number instead of a table.
+    factors: list[tuple[Sequence[int], NDArray[np.float64] | int]] = []
+    factors += _relevant([padded_table(cpt, last) for cpt in others])
+
+    def product(used: Sequence[tuple[Sequence[int], Any]], scope: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return the sum of the logarithms of the tables among some factors, with the axes of a scope."""
+        shape = [*(variables[i].n_states + 1 for i in scope), variables[last].n_states]
+        tables = ((own, table) for own, table in used if not isinstance(table, int))
+        return sum((aligned(table, (*own, last), (*scope, last)) for own, table in tables), np.zeros(shape))
+
+    while features := {i for own, _ in factors for i in own}:
+        scopes = {i: {j for own, _ in factors if i in own for j in own} for i in features}
+        entries, i = min((math.prod(variables[j].n_states + 1 for j in scopes[i]), i) for i in features)
         if entries > MOST_ENTRIES:
-            name = classifier.variables[feature].name
             raise InputError(
-                f"The sum over the missing values of {name!r} would need {entries} entries, more than {MOST_ENTRIES}; "
-                "learn a network with fewer parents (--max-parents) or fewer states."
+                f"The sum over the missing values of {variables[i].name!r} would need {entries} entries, more than "
+                f"{MOST_ENTRIES}; learn a network with fewer parents (--max-parents) or fewer states."
             )
-        used = tuple(sorted(k for k in open_ if feature in scopes[k]))
-        steps.append(SumStep(feature, used, tuple(sorted(scope - {feature}))))
-        open_ -= set(used)
-        open_.add(len(scopes))
-        scopes.append(scope - {feature})
-    return ScoringPlan(
-        classifier.variables, tuple(columns), tuple(factors), tuple(steps), tuple(sorted(open_))
-    )
+        used, left = [one for one in factors if i in one[0]], tuple(sorted(scopes[i] - {i}))
+        factors = [one for one in factors if i not in one[0]] + [(left, len(steps))]
+        table, results = product(used, (i, *left)), tuple(k for _, k in used if isinstance(k, int))
+        if not results:
+            missing = np.logaddexp.reduce(table[:-1], axis=0, keepdims=True)
+            table = np.concatenate([table[:-1], missing, table[-1:]])
+        steps.append(SumStep(i, left, np.maximum(table, IMPOSSIBLE), results))
+    return ScoringPlan(variables, tuple(steps), np.maximum(product(factors, ()), IMPOSSIBLE))
 
 
-def _column_factors(
-    variables: Sequence[Variable], cpts: Sequence[Cpt]
-) -> tuple[list[ColumnFactor], list[Cpt]]:
-    """Return the functions of single columns that depend on the class, and the tables of the other families."""
+def _column_steps(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> tuple[list[SumStep], list[Cpt]]:
+    """Return the functions of single columns, by their finest variables, and the tables of the other families."""
     last = len(variables) - 1
     found, merged = [], set()
     for places in by_column(variables[:last]).values():
@@ -280,16 +208,18 @@ def _column_factors(
             table[:-2] += logs[tuple(codes[j] for j in features)]
         merged |= own
         if np.ptp(table, axis=1).any():
-            found.append(ColumnFactor(finest, table))
+            found.append(SumStep(finest, (), np.maximum(table, IMPOSSIBLE)))
     return found, [cpt for cpt in cpts if cpt.variable not in merged]
 
 
-def _relevant(factors: Sequence[TableFactor]) -> list[TableFactor]:
+def _relevant(
+    factors: Sequence[tuple[list[int], NDArray[np.float64]]],
+) -> list[tuple[list[int], NDArray[np.float64]]]:
     """Return the factors with the class, and those that share features with them, directly or through others."""
-    chosen = {k for k, factor in enumerate(factors) if factor.table.shape[-1] > 1}
+    chosen = {k for k, (_, table) in enumerate(factors) if table.shape[-1] > 1}
     while True:
-        seen = {i for k in chosen for i in factors[k].features}
-        more = {k for k, factor in enumerate(factors) if not seen.isdisjoint(factor.features)} - chosen
+        seen = {i for k in chosen for i in factors[k][0]}
+        more = {k for k, (own, _) in enumerate(factors) if not seen.isdisjoint(own)} - chosen
         if not more:
             return [factors[k] for k in sorted(chosen)]
         chosen |= more

@@ -17,7 +17,7 @@ from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, MergedStep, ScoringPlan, ValueRule, is_number, plans_of
+from milpbn.network.formats.scoring_plan import FLOOR, ScoringPlan, SumStep, ValueRule, is_number, plans_of
 
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
@@ -95,7 +95,7 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
-    steps, constants = plan.merged()
+    steps = plan.steps
     for k, step in enumerate(steps):
         yield f"{prefix}t{k} ({', '.join([f'v{step.feature}', *_columns(step), 'p'])})", _values(step)
         # Results over the same features are added first, since the number of tables in a join is limited.
@@ -112,7 +112,7 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     ends = [f"SELECT milpbn_row, class, p FROM {prefix}m{k}" for k, step in enumerate(steps) if not step.left]
     ends += [
         f"SELECT milpbn_row, {c} AS class, {_number(value)} AS p FROM {prefix}coded"
-        for c, value in enumerate(constants.tolist())
+        for c, value in enumerate(plan.constants.tolist())
     ]
     yield f"{prefix}joint", _sum_of(ends, ["class"])
     floor = f"CASE WHEN p < {_number(FLOOR)} THEN {_number(FLOOR)} ELSE p END"
@@ -125,12 +125,12 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
 
 
-def _columns(step: MergedStep) -> list[str]:
+def _columns(step: SumStep) -> list[str]:
     """Return the columns of the arguments of a step's result."""
     return [*(f"v{i}" for i in step.left), "class"]
 
 
-def _values(step: MergedStep) -> str:
+def _values(step: SumStep) -> str:
     """Return a table with a row per entry, with the codes of values that are missing or without a state."""
     rows = []
     sizes = [len(step.table) - (not step.results), *step.table.shape[1:-1]]
@@ -142,7 +142,7 @@ def _values(step: MergedStep) -> str:
     return "VALUES " + ", ".join(rows)
 
 
-def _result(step: MergedStep, parts: Sequence[tuple[str, list[str]]], prefix: str, k: int) -> str:
+def _result(step: SumStep, parts: Sequence[tuple[str, list[str]]], prefix: str, k: int) -> str:
     """Return the query of a step's result for every row; `parts` are names and columns of what it multiplies."""
     coded, table, code = f"{prefix}coded", f"{prefix}t{k}", f"v{step.feature}"
     names = ["milpbn_row", *_columns(step)]
@@ -222,18 +222,17 @@ def _number(value: float) -> str:
 
 def _name(name: str) -> str:
     """Return a name as a delimited identifier."""
-    _refuse_nul(name)
-    return '"' + name.replace('"', '""') + '"'
+    return _quoted(name, '"')
 
 
 def _text(label: str) -> str:
     """Return text as a literal."""
-    _refuse_nul(label)
-    return "'" + label.replace("'", "''") + "'"
+    return _quoted(label, "'")
 
 
-def _refuse_nul(text: str) -> None:
+def _quoted(text: str, mark: str) -> str:
     if "\0" in text:
         raise InputError(
             f"The name or label {text!r} holds the character NUL, which SQL cannot hold; rename it."
         )
+    return mark + text.replace(mark, 2 * mark) + mark

@@ -61,10 +61,7 @@ def _with_two_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
 
 
 def _words(texts: Sequence[str], prefix: str, names: bool, bif: bool, keywords: frozenset[str]) -> list[str]:
-    """Return different words for texts, the texts themselves where they are words.
-
-    Words for names are no integers, and differ in more than the case of letters.
-    """
+    """Return different words for texts; those for names are no integers, and differ in more than their case."""
     marks = ".-" if bif and not names else ""  # bnlearn takes none in names
     word = re.compile(rf"[A-Za-z][A-Za-z0-9_{marks}]*" + r"|[0-9]+[A-Za-z_][A-Za-z0-9_]*" * bif)
 

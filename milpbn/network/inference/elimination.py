@@ -79,13 +79,9 @@ class LogTable:
 def factors_of(tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArray[np.bool_]) -> list[Factor]:
     """Return the factors of some rows: the tables, with the variables that are not free at the rows' states.
 
-    Parameters
-    ----------
-    codes : intp array, shape (M, V)
-        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an
-        unseen state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
-    free : bool array, shape (V,)
-        The variables that keep an axis.
+    Codes, shape (M, V), are the states of the rows, the class last; `free`, shape (V,), says which variables keep an
+    axis, whose codes may be `MISSING`. A free variable that has an unseen state (`UNKNOWN`) in some row has one
+    position more than states, the last one, for it.
     """
     extended = extended_variables(codes, free)
     factors = []
@@ -116,16 +112,9 @@ def eliminate(
 ) -> tuple[list[Step], list[Factor]]:
     """Eliminate variables in this order, and return the steps and the factors over the others.
 
-    Parameters
-    ----------
-    codes : intp array, shape (M, V)
-        A variable of `order` is summed over its states in rows where it is `MISSING`, and has its state in the others.
-    n_states : mapping from variable to int
-        Numbers of states, without the position of unseen ones.
-    reduction : {"sum", "max"}
-        Whether to sum over states or to take the maximum.
-    keep : bool
-        Whether to return the steps; for that every variable of `order` must be `MISSING` in every row.
+    A variable of the order is summed (or its maximum is taken) over its states in rows where its code, shape (M, V), is
+    `MISSING`, and has its state in the others; `n_states` does not count the position of unseen states. To `keep` the
+    steps, every variable of the order must be `MISSING` in every row.
     """
     rank = {v: k for k, v in enumerate(order)}
     buckets: dict[int, list[Factor]] = {v: [] for v in order}

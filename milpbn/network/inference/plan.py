@@ -155,10 +155,7 @@ class EliminationPlan:
     def require_room(self, names: Sequence[str]) -> None:
         """Check that the factors, for one row of evidence, fit into memory.
 
-        Raises
-        ------
-        InputError
-            If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
+        `InputError` if they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
         """
         needed = self.order.total
         if needed < _SMALL:
@@ -199,15 +196,9 @@ class Planner:
     ) -> EliminationPlan:
         """Return the plan of eliminating the free variables, except for the kept ones, which the answer is about.
 
-        Parameters
-        ----------
-        codes : intp array, shape (M, V)
-            The rows of evidence.
-        free : bool array, shape (V,)
-            Variables that are missing in some row, or kept.
-        whole : bool
-            Whether every variable matters. Else those without known or kept descendants are left out, because their
-            tables sum to 1. (In a graph with cycles they do not, and all stay.)
+        The rows of evidence are codes, shape (M, V); `free`, shape (V,), are the variables that are missing in some
+        row, or kept. Unless the `whole` network matters, variables without known or kept descendants are left out,
+        because their tables sum to 1. (In a graph with cycles they do not, and all stay.)
         """
         relevant = self.tables
         if not whole and self._acyclic:

@@ -147,17 +147,9 @@ def smallest_changes(
 ) -> tuple[NDArray[np.float64], int]:
     """Return the smallest change of the log-odds at each step, and over how many joint states of other columns.
 
-    Parameters
-    ----------
-    logs : sequence of Cpt
-        Finite logarithms of tables, or log-linear weights, in nats.
-
-    Returns
-    -------
-    changes : float64 array, shape (S - 1, C - 1)
-        For each class but the first, against the one before.
-    combinations : int
-        0 if the log-odds of complete rows do not depend on the column.
+    They follow from finite logarithms of tables, or log-linear weights, in nats. The changes, shape (S - 1, C - 1), are
+    those of each class but the first against the one before. There are 0 joint states if the log-odds of complete rows
+    do not depend on the column.
     """
     terms, scopes, ends, sizes, buckets = elimination(order, terms_of(logs, len(variables) - 1), variables)
     shape = max(len(order.codes) - 1, 0), len(order.classes) - 1

@@ -21,20 +21,12 @@ from milpbn.util.jsonable import Fields, json_safe
 
 @dataclass(frozen=True)
 class MonotoneCheck:
-    """Whether a classifier is monotone in a column.
-
-    Attributes
-    ----------
-    constraint : MonotoneConstraint
-        What was asked.
-    smallest : float
-        The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
-    combinations : int
-        How many joint states of other columns this is about; 0 if no complete row's log-odds depend on the column.
-    """
+    """Whether a classifier is monotone in a column."""
 
     constraint: MonotoneConstraint
+    #: The smallest change of the log-odds from one state to the next, in nats; 0 for a column that changes nothing.
     smallest: float
+    #: How many joint states of other columns this is about; 0 if no complete row's log-odds depend on the column.
     combinations: int
 
     @property
@@ -55,8 +47,7 @@ class MonotoneCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        own = {"smallest": self.smallest, "combinations": self.combinations}
-        return {"constraint": self.constraint.to_dict(), **own, "holds": self.holds}
+        return json_safe({**vars(self), "holds": self.holds})
 
     @classmethod
     def read(cls, f: Fields) -> MonotoneCheck:
@@ -67,22 +58,14 @@ class MonotoneCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class MonotoneFit:
-    """What monotone features were asked for, whether the classifier has them, and what they cost.
-
-    Attributes
-    ----------
-    features : tuple of MonotoneCheck
-        One for each feature.
-    log_loss, free_log_loss : float or None
-        Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
-        strength without the constraints. None if nothing was fitted.
-    held_out_log_loss, free_held_out_log_loss : float or None
-        The same over the held-out rows of folds; None without folds.
-    """
+    """What monotone features were asked for, whether the classifier has them, and what they cost."""
 
     features: tuple[MonotoneCheck, ...]
+    #: Mean of -log P(c_m | z_m) in nats over the training rows: with these parameters, and with the same kappa and
+    #: strength without the constraints. None if nothing was fitted.
     log_loss: NotNegative | None = None
     free_log_loss: NotNegative | None = None
+    #: The same over the held-out rows of folds; None without folds.
     held_out_log_loss: NotNegative | None = None
     free_held_out_log_loss: NotNegative | None = None
 
@@ -93,7 +76,7 @@ class MonotoneFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        return json_safe({**vars(self), "features": [check.to_dict() for check in self.features]})
+        return json_safe(vars(self))
 
     def describe(self) -> list[str]:
         """Return sentences for the user."""
@@ -112,12 +95,8 @@ def check_monotone(
 ) -> tuple[MonotoneCheck, ...]:
     """Return whether a classifier with these tables is monotone, exactly, over all complete rows.
 
-    Values that training never saw, and rows with missing values that are summed over, are not among them.
-
-    Raises
-    ------
-    InputError
-        If a column is not the classifier's or has no such order, or a table has a probability of 0.
+    Values that training never saw, and rows with missing values that are summed over, are not among them. `InputError`
+    if a column is not the classifier's or has no such order, or a table has a probability of 0.
     """
     if any((cpt.table <= 0).any() for cpt in cpts):
         raise InputError(
@@ -138,23 +117,15 @@ def check_classifier(
 ) -> tuple[MonotoneCheck, ...]:
     """Return whether any classifier with tables is monotone in some features; see `check_monotone`.
 
-    Parameters
-    ----------
-    classifier : Classifier or PseudoClassifier
-        A network, fitted with such constraints or not; an average of networks is refused.
-    asked : mapping
-        As for `read_monotone`, for example ``{"age": "+"}``.
-    positive : str, optional
-        The class of two that is meant; by default the one that is less probable without any evidence.
+    What is `asked` is as for `read_monotone`, for example ``{"age": "+"}``. The class of two that is meant is
+    `positive`, by default the one that is less probable without any evidence. An average of networks is refused.
     """
     if isinstance(classifier, AveragedClassifier):
         raise InputError(
             "Whether features are monotone (--monotone) is asked of one network, and this is an average of several."
         )
     classifier.require_class()
-    target = classifier.variables[-1]
-    if len(target.states) == 2 and positive is None:
-        found = classifier.posterior(target.name)
-        positive = min(reversed(target.states), key=found.__getitem__)
+    if len(classifier.classes) == 2 and positive is None:
+        positive = classifier.rarest()
     constraints = read_monotone(asked, classifier.variables, positive)
     return check_monotone(classifier.variables, classifier.cpts, constraints)

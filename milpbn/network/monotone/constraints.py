@@ -13,6 +13,7 @@ from milpbn.data.dataset import Variable, by_column, finest
 from milpbn.data.labels import label_of
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
+from milpbn.util.jsonable import json_safe
 from milpbn.util.options import quoted
 
 #: Most labels in a sentence.
@@ -22,23 +23,14 @@ _RISING, _FALLING = ("+", "1", "increasing"), ("-", "-1", "decreasing")
 
 @dataclass(frozen=True)
 class MonotoneConstraint:
-    """The log-odds never fall along the states of a column, or never rise.
-
-    Attributes
-    ----------
-    column : str
-        Name of the raw column.
-    rising : bool
-        Whether the log-odds never fall; else they never rise.
-    states : tuple of str
-        The states in ascending order; empty for that of intervals, numbers, dates or truth values.
-    classes : tuple of str
-        The classes in ascending order, each against the one before; of two the last is the one to detect.
-    """
+    """The log-odds never fall along the states of a column, or never rise."""
 
     column: str
+    #: Whether the log-odds never fall; else they never rise.
     rising: bool
+    #: The states in ascending order; empty for that of intervals, numbers, dates or truth values.
     states: tuple[str, ...]
+    #: The classes in ascending order, each against the one before; of two the last is the one to detect.
     classes: tuple[str, ...]
 
     @property
@@ -48,7 +40,7 @@ class MonotoneConstraint:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
-        return {**vars(self), "states": list(self.states), "classes": list(self.classes)}
+        return json_safe(vars(self))
 
     def __str__(self) -> str:
         """Return what never falls or rises, in words."""
@@ -72,22 +64,11 @@ def read_monotone(
 ) -> tuple[MonotoneConstraint, ...]:
     """Return the monotone constraints that a user asks for, in the columns of these variables, the class last.
 
-    Parameters
-    ----------
-    asked : mapping or sequence
-        By column, ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the states
-        in the order along which they never fall. ``positive`` may name the class of two that is meant, ``--positive``
-        also where a column is called ``positive``. A sequence has a number for each column, as scikit-learn's
-        ``monotonic_cst``.
-    variables : sequence of Variable
-        Features and class.
-    positive : str, optional
-        The class of two that is meant where `asked` does not say it.
-
-    Raises
-    ------
-    InputError
-        If a column is no feature or its states have no order, or the classes have none.
+    A mapping has by column ``+`` or 1 if the log-odds never fall, ``-`` or -1 if they never rise, 0 for none, or the
+    states in the order along which they never fall; its ``positive`` may name the class of two that is meant,
+    ``--positive`` also where a column is called ``positive``, and else it is the argument `positive`. A sequence has a
+    number for each column, as scikit-learn's ``monotonic_cst``. `InputError` if a column is no feature or its states
+    have no order, or the classes have none.
     """
     columns = by_column(variables[:-1])
     if not isinstance(asked, Mapping):
@@ -156,23 +137,15 @@ def _ordered_classes(target: Variable, positive: str | None) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StateOrder:
-    """The order of the states of a monotone column, in the codes of a classifier's variables.
+    """The order of the states of a monotone column, in the codes of a classifier's variables."""
 
-    Attributes
-    ----------
-    places : tuple of int
-        Positions of the column's variables.
-    finest : int
-        The one of them with the most states.
-    codes : tuple of int
-        Its states, without that of missing values, in the order along which the log-odds never fall.
-    classes : tuple of int
-        The classes in ascending order.
-    """
-
+    #: Positions of the column's variables.
     places: tuple[int, ...]
+    #: The one of them with the most states.
     finest: int
+    #: Its states, without that of missing values, in the order along which the log-odds never fall.
     codes: tuple[int, ...]
+    #: The classes in ascending order.
     classes: tuple[int, ...]
 
     @classmethod

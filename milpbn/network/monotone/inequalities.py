@@ -20,16 +20,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import minimize
 
 from milpbn.data.dataset import Variable
+from milpbn.network.convex import Loss, Stopped, minimum
 from milpbn.network.inference.elimination import aligned
 from milpbn.network.monotone.changes import Bucket, Term, differences, elimination
 from milpbn.network.monotone.constraints import StateOrder
 
 #: Rounds of multipliers, and iterations of the solver in each.
 ROUNDS, ITERATIONS = 25, 400
-MEMORY = 20
 #: The rounds end when no inequality is violated by more than this, in nats.
 TOLERANCE = 1e-4
 #: The first round is this many times less accurate than the last ones, each of the next by `FINER`.
@@ -38,35 +37,21 @@ COARSE, FINER = 1000.0, 0.3
 GROWTH, ENOUGH = 4.0, 0.3
 
 
-class _Over(Exception):  # noqa: N818  # no error: the caller asked for it
-    """Raised within the solver to end it."""
-
-
-Loss = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
-
-
 #: Entries of a sparse array: rows, columns and their common factor.
 Entries = list[tuple[NDArray[np.int64], NDArray[np.int64], float]]
 
 
 @dataclass(frozen=True, eq=False)
 class MonotoneRows:
-    """The inequalities: the matrices times unknowns of cells and of minima, plus constants, are at least 0.
+    """The inequalities: the matrices times unknowns of cells and of minima, plus constants, are at least 0."""
 
-    Attributes
-    ----------
-    cells, minima : sparse arrays, shapes (R, K) and (R, G)
-        Factors of the differences between classes of the unknowns.
-    constants : float64 array, shape (R, C - 1)
-        What the known scores add.
-    contrast : float64 array, shape (C', C - 1)
-        From unknowns of classes to differences between classes. C' is 1 where an unknown is itself the second class's
-        score minus the first's.
-    """
-
+    #: Factors of the differences between classes of the unknowns, shapes (R, K) and (R, G).
     cells: sparse.csr_array
     minima: sparse.csr_array
+    #: What the known scores add, shape (R, C - 1).
     constants: NDArray[np.float64]
+    #: From unknowns of classes to differences between classes, shape (C', C - 1). C' is 1 where an unknown is itself
+    #: the second class's score minus the first's.
     contrast: NDArray[np.float64]
 
     @classmethod
@@ -144,64 +129,46 @@ def constrained_minimum(
 ) -> NDArray[np.float64]:
     """Return the unknowns, shape (K, C'), that minimise a convex loss under inequalities, up to small violations.
 
-    They are the last ones if `stopping`, asked at every evaluation, returns True.
-
-    Parameters
-    ----------
-    loss : callable
-        Returns the loss in nats at unknowns, and its gradient.
-    start : float64 array, shape (K, C')
-        Where to begin, such as the minimum without inequalities.
-    curvature : float64 array, shape (K, 1)
-        An upper bound on the second derivatives of the loss.
-    tolerance : float
-        For the largest component of the scaled gradient at the end.
+    They are the last ones if `stopping`, asked at every evaluation, returns True. The search begins at `start`, such as
+    the minimum without inequalities; `curvature`, shape (K, 1), is an upper bound on the second derivatives of the
+    loss, in nats, and `tolerance` is for the largest component of the scaled gradient at the end.
     """
-    n, weights = start.size, float(np.median(curvature))
     transposed = rows.cells.T.tocsr(), rows.minima.T.tocsr()
     multipliers = np.zeros_like(rows.constants)
     x, minima = start, np.zeros((rows.minima.shape[1], rows.constants.shape[1]))
-    penalty, before = weights, np.inf
+    penalty, before = float(np.median(curvature)), np.inf
 
     def values(x: NDArray[np.float64], minima: NDArray[np.float64]) -> NDArray[np.float64]:
         return rows.cells @ (x @ rows.contrast) + rows.minima @ minima + rows.constants
 
+    def joined(x: NDArray[np.float64], minima: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.concatenate([x.ravel(), minima.ravel()])
+
+    def split(point: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return point[: start.size].reshape(start.shape), point[start.size :].reshape(minima.shape)
+
     for number in range(ROUNDS):
         # Diagonals of the second derivatives, of the penalty with the inequalities that count here; all factors are 1.
         counting = penalty * (multipliers > penalty * values(x, minima))
-        scale_x = 1.0 / np.sqrt(curvature + abs(transposed[0]) @ counting @ abs(rows.contrast.T))
-        scale_m = 1.0 / np.sqrt(abs(transposed[1]) @ counting + penalty)
+        of_cells = curvature + abs(transposed[0]) @ counting @ abs(rows.contrast.T)
+        scale = 1.0 / np.sqrt(joined(of_cells, abs(transposed[1]) @ counting + penalty))
 
         def lagrangian(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             if stopping():
-                raise _Over
-            here, there = scale_x * point[:n].reshape(x.shape), scale_m * point[n:].reshape(minima.shape)  # noqa: B023
+                raise Stopped
+            here, there = split(point)
             value, gradient = loss(here)
             pull = np.maximum(multipliers - penalty * values(here, there), 0.0)  # noqa: B023
             value += 0.5 / penalty * float((pull * pull).sum())  # noqa: B023
             gradient = gradient - (transposed[0] @ pull) @ rows.contrast.T
-            parts = scale_x * gradient, -scale_m * (transposed[1] @ pull)  # noqa: B023
-            return value, np.concatenate([part.ravel() for part in parts])
+            return value, joined(gradient, -(transposed[1] @ pull))
 
-        begin = np.concatenate([(x / scale_x).ravel(), (minima / scale_m).ravel()])
         enough = tolerance * max(1.0, COARSE * FINER**number)
         try:
-            found = minimize(
-                lagrangian,
-                begin,
-                jac=True,
-                method="L-BFGS-B",
-                options={
-                    "maxiter": ITERATIONS,
-                    "maxfun": 2 * ITERATIONS,
-                    "maxcor": MEMORY,
-                    "gtol": enough,
-                    "ftol": 0.0,
-                },
-            ).x
-        except _Over:
+            found = minimum(lagrangian, joined(x, minima), scale, tolerance=enough, iterations=ITERATIONS)
+        except Stopped:
             break
-        x, minima = scale_x * found[:n].reshape(x.shape), scale_m * found[n:].reshape(minima.shape)
+        x, minima = split(found)
         now = values(x, minima)
         multipliers = np.maximum(multipliers - penalty * now, 0.0)
         worst = max(0.0, -float(now.min(initial=0.0)))

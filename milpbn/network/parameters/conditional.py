@@ -22,38 +22,25 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.optimize import minimize
 
 from milpbn.data.dataset import Dataset
-from milpbn.network.cpt import Cpt
+from milpbn.network.convex import Stopped, minimum
+from milpbn.network.cpt import Cpt, cells_of
 from milpbn.network.structure import Structure
 
 #: Largest number of iterations of the solver.
 MAX_ITERATIONS = 5000
-#: Number of earlier steps that the solver's model of the curvature remembers.
-MEMORY = 20
-
-
-class Stopped(Exception):  # noqa: N818  # no error: the caller asked for it
-    """Raised by `fit_deviations` if its caller asked it to stop."""
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctRows:
-    """Distinct rows of feature values, with the weight of every class in each.
+    """Distinct rows of feature values, with the weight of every class in each."""
 
-    Attributes
-    ----------
-    indicators : sparse array, shape (U, K)
-        For each row, 1 for the joint state of every family, else 0.
-    codes : int32 array, shape (U, V)
-        State codes; those of the class have no meaning.
-    weights : float64 array, shape (U, C)
-        Total weight of the samples by class.
-    """
-
+    #: For each row, 1 for the joint state of every family, else 0; shape (U, K).
     indicators: sparse.csr_array
+    #: State codes, shape (U, V); those of the class have no meaning.
     codes: NDArray[np.int32]
+    #: Total weight of the samples by class, shape (U, C).
     weights: NDArray[np.float64]
 
     @cached_property
@@ -105,10 +92,7 @@ class Design:
 
     def _states(self, codes: NDArray[np.int32], family: int) -> NDArray[np.int64]:
         axes = self._axes[family]
-        if not axes:
-            return np.zeros(len(codes), dtype=np.int64)
-        shape = tuple(self._sizes[list(axes)].tolist())
-        return np.ravel_multi_index(tuple(codes[:, list(axes)].T), shape).astype(np.int64)
+        return cells_of(codes, axes, self._sizes[list(axes)].tolist()).astype(np.int64)
 
     def rows(self, data: Dataset) -> DistinctRows:
         """Return the distinct rows of some of the training samples, with the weight of every class in each."""
@@ -140,16 +124,8 @@ class Design:
 
         The mean over the classes in the second term changes no posterior. It only says which of the many tables with
         the same posteriors are meant: those whose differences between joint states are the generative ones, apart from
-        what the posterior fixes.
-
-        Parameters
-        ----------
-        logs : sequence of Cpt, length V
-            Logarithms of the generative tables.
-        kappa : float
-            Share of their contrasts between classes.
-        deviations : float64 array, shape (K, C), or None
-            Deviations d; None for none.
+        what the posterior fixes. The logarithms are those of the generative tables, kappa the share of their contrasts
+        between classes, and d the deviations, shape (K, C); None for none.
         """
         target = len(logs) - 1
         out = []
@@ -223,26 +199,13 @@ def fit_deviations(
     gradient at the end, relative to the square root of the total weight. `Stopped` is raised if `stopping`, asked at
     every evaluation, returns True.
     """
-    scale = 1.0 / np.sqrt(curvature(rows, strength))
-    size = rows.weight
 
-    def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def loss(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         if stopping():
             raise Stopped
-        value, gradient = objective(scale * point.reshape(start.shape), rows, offset, strength)
-        return value / size, (scale * gradient).ravel() / size
+        return objective(point, rows, offset, strength)
 
-    found = minimize(
-        scaled,
-        (start / scale).ravel(),
-        jac=True,
-        method="L-BFGS-B",
-        options={
-            "maxiter": MAX_ITERATIONS,
-            "maxfun": 2 * MAX_ITERATIONS,
-            "maxcor": MEMORY,
-            "gtol": tolerance / np.sqrt(size),
-            "ftol": 0.0,
-        },
+    scale, size = 1.0 / np.sqrt(curvature(rows, strength)), rows.weight
+    return minimum(
+        loss, start, scale, tolerance=tolerance / np.sqrt(size), iterations=MAX_ITERATIONS, unit=size
     )
-    return scale * np.asarray(found.x).reshape(start.shape)

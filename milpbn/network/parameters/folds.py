@@ -118,10 +118,7 @@ def _record(
 def _simplest(
     tried: Mapping[tuple[float, float], NDArray[np.float64]], weights: NDArray[np.float64]
 ) -> tuple[float, float, float]:
-    """Return the best kappa, the largest strength that is within one standard error of its best, and the mean loss.
-
-    `tried` has held-out log-losses, shape (folds,), by kappa and strength; the weights are those of the held-out rows.
-    """
+    """Return the best kappa, its largest strength within one standard error of the best, and the mean loss."""
     means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
     best = min(means, key=means.__getitem__)
 

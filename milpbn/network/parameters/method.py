@@ -39,10 +39,7 @@ class ParameterMethod:
     def parse(cls, text: str) -> ParameterMethod:
         """Read ``NAME``, ``cll:STRENGTH``, ``hybrid:KAPPA``, ``hybrid:KAPPA:STRENGTH`` or ``temperature:FACTOR``.
 
-        Raises
-        ------
-        InputError
-            If there is no such method, or a value is missing or out of range.
+        `InputError` if there is no such method, or a value is missing or out of range.
         """
         name, *values = str(text).split(":")
         if name not in METHODS:

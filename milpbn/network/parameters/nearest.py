@@ -22,14 +22,13 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
+from milpbn.network.convex import minimum
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import marginal, total_log
 from milpbn.network.inference.plan import Planner
-from milpbn.network.parameters.conditional import MEMORY
 from milpbn.network.parameters.normalised import upward
 from milpbn.network.structure import Structure
 
@@ -52,14 +51,9 @@ def nearest(
     """Return weights with the same posteriors whose normalised tables are nearest to the generative ones.
 
     They have the summands of the last iteration if `stopping`, asked after each, returned True, and none if the
-    distribution of the class's parents would need too much memory.
-
-    Parameters
-    ----------
-    structure, weights
-        As for `milpbn.network.parameters.normalised.normalised`.
-    generative : sequence of Cpt, length V
-        Logarithms of the generative tables of the same structure.
+    distribution of the class's parents would need too much memory. Structure and weights are as for
+    `milpbn.network.parameters.normalised.normalised`; `generative` are the logarithms of the generative tables of the
+    same structure.
     """
     try:
         families = _Families(structure, generative)
@@ -69,26 +63,16 @@ def nearest(
     goal = families.margins([cpt.table for cpt in generative])
     if not goal.size:
         return list(weights)
-    scale = 1.0 / np.sqrt(np.maximum(goal, RAREST))
 
-    def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        summands = scale * point
+    def loss(summands: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         log_sum, margins = families.evaluate(logs, summands)
-        return log_sum - float(goal @ summands), scale * (margins - goal)
+        return log_sum - float(goal @ summands), margins - goal
 
-    def callback(intermediate_result: OptimizeResult) -> None:
-        if stopping():
-            raise StopIteration
-
-    found = minimize(
-        scaled,
-        np.zeros_like(goal),
-        jac=True,
-        method="L-BFGS-B",
-        callback=callback,
-        options={"maxiter": MAX_ITERATIONS, "maxcor": MEMORY, "gtol": TOLERANCE, "ftol": 0.0},
+    scale = 1.0 / np.sqrt(np.maximum(goal, RAREST))
+    summands = minimum(
+        loss, np.zeros_like(goal), scale, tolerance=TOLERANCE, iterations=MAX_ITERATIONS, stopping=stopping
     )
-    tables = families.added(logs, scale * np.asarray(found.x))
+    tables = families.added(logs, summands)
     return [replace(cpt, table=table) for cpt, table in zip(weights, tables, strict=True)]
 
 
@@ -139,10 +123,7 @@ class _Families:
 
 
 def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:
-    """Return the joint distribution of some variables under logarithms of tables, one axis per variable.
-
-    `InputError` if it would need too much memory.
-    """
+    """Return the joint distribution of some variables, an axis each; `InputError` if it needs too much memory."""
     if not variables:
         return np.ones(())
     codes = np.full((1, len(logs)), MISSING, dtype=np.intp)

@@ -11,7 +11,7 @@ parent, whose family holds all other parents. The sum over the class is the same
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -32,15 +32,9 @@ SMALLEST_LOG = -700.0
 def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None:
     """Return probability tables whose posteriors are those of log-linear weights, up to rounding.
 
-    None if a probability would be below e^-700, and its logarithm inaccurate.
-
-    Parameters
-    ----------
-    structure : Structure
-        A structure to which `completed` adds no arc, and has no reason against.
-    weights : sequence of Cpt, length V
-        Tables of finite weights in nats instead of probabilities. Those of features without the class as a parent
-        have no part in the posterior; they must be logarithms of probabilities.
+    None if a probability would be below e^-700, and its logarithm inaccurate. `completed` adds no arc to the structure,
+    and has no reason against it. The weights are finite, in nats, in the place of the probabilities of tables. Those of
+    features without the class as a parent have no part in the posterior, and must be logarithms of probabilities.
     """
     order = structure.topological_order()
     logs = upward(structure, order, [cpt.table for cpt in weights])[0]
@@ -54,14 +48,9 @@ def upward(
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
     """Normalise log-linear weights, in nats and the shapes of the tables, from children to parents; see `normalised`.
 
-    The order of the variables has parents before children.
-
-    Returns
-    -------
-    tables : list of float64 array, length V
-        Logarithms of the probability tables.
-    sums : float64 array, shape (states of each parent of the class...)
-        Logarithm of the sum over the class, and so over all its descendants, for each state of its parents.
+    The order of the variables has parents before children. Returned are the logarithms of the probability tables; and
+    the logarithm of the sum over the class, and so over all its descendants, for each state of its parents, an axis for
+    each.
     """
     target = len(structure.names) - 1
     position = {i: rank for rank, i in enumerate(order)}
@@ -80,11 +69,6 @@ def upward(
     return tables, sums
 
 
-def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
-    """Whether some table has both variables as axes, so that it can hold a normaliser over them."""
-    return other in parents[one] or one in parents[other] or {one, other} <= set(parents[target])
-
-
 def completed(
     structure: Structure,
     n_states: Sequence[int] | NDArray[np.integer],
@@ -97,20 +81,10 @@ def completed(
 
     None are needed under the condition of Roos et al. (2005), Theorem 3: the parents of every feature that has the
     class among them are adjacent to each other. Two parents of the class need not be, as its own table holds both.
-
-    Parameters
-    ----------
-    objection : callable, optional
-        Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C ->
-        X", or None.
-
-    Returns
-    -------
-    completed : Structure
-        With the added arcs; the structure itself where none are needed, or where they would not suffice.
-    added : list of (parent, child)
-    reason : str or None
-        Why tables cannot hold the weights, even with more arcs, as a clause; None if they can.
+    Returned are the structure with the added arcs (the structure itself where none are needed, or where they would not
+    suffice), the added arcs, and a clause on why tables cannot hold the weights even with more arcs, or None if they
+    can. `objection` returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden
+    arc C -> X", or None.
     """
     target = len(structure.names) - 1
     names = structure.names
@@ -124,7 +98,8 @@ def completed(
         if child == target or target not in parents[child]:
             continue
         for one, other in combinations(sorted(parents[child], key=position.__getitem__), 2):
-            if _room_for(parents, target, one, other):
+            # A table with both as axes can hold a normaliser over them.
+            if other in parents[one] or one in parents[other] or {one, other} <= parents[target]:
                 continue
             if other == target:
                 reason = (

@@ -31,47 +31,31 @@ FINER_TABLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterFit:
-    """How the parameters of a classifier were fitted.
+    """How the parameters of a classifier were fitted."""
 
-    Attributes
-    ----------
-    method : str
-        The name in `METHODS` that was asked for, or `ADDITIVE`.
-    fitted : bool
-        Whether the classifier has parameters that this method fitted. False under ``ml``, and where `note` says why
-        the previous parameters are kept.
-    kappa : float or None
-        Share of the generative log-joint in the weights, from 0 to 1; under ``temperature`` its factor.
-    strength : float or None
-        Factor on half the sum of the squared deviations from it; None without deviations.
-    held_out_log_loss, generative_log_loss : float or None
-        Mean of -log P(c_m | z_m) in nats over the held-out rows of all folds: with the chosen kappa and strength, and
-        with generative parameters. None if kappa and strength were given.
-    folds : int or None
-        Number of folds; None if kappa and strength were given.
-    added_arcs : tuple of (parent, child)
-        Arcs that the classifier's structure has to hold normalisers, and the structure of the search does not.
-    seconds : float
-        Wall-clock seconds of all this.
-    additive : AdditiveFit or None
-        How tables on finer cuts were chosen; None for other parameters.
-    note : str
-        A sentence for the user; empty if there is nothing to say.
-    monotone : MonotoneFit or None
-        What became of the monotone constraints; None without any.
-    """
-
+    #: The name in `METHODS` that was asked for, or `ADDITIVE`.
     method: Annotated[str, OneOf((*METHODS, ADDITIVE))] = "ml"
+    #: Whether the classifier has parameters that this method fitted. False under ``ml``, and where `note` says why the
+    #: previous parameters are kept.
     fitted: bool = False
+    #: Share of the generative log-joint in the weights, from 0 to 1; under ``temperature`` its factor.
     kappa: NotNegative | None = None
+    #: Factor on half the sum of the squared deviations from it; None without deviations.
     strength: NotNegative | None = None
+    #: Mean of -log P(c_m | z_m) in nats over the held-out rows of all folds: with the chosen kappa and strength, and
+    #: with generative parameters. None if kappa and strength were given.
     held_out_log_loss: NotNegative | None = None
     generative_log_loss: NotNegative | None = None
+    #: Number of folds; None if kappa and strength were given.
     folds: Annotated[int, Within(2)] | None = None
+    #: Arcs that the classifier's structure has to hold normalisers, and the structure of the search does not.
     added_arcs: tuple[tuple[str, str], ...] = ()
     seconds: NotNegative = 0.0
+    #: A sentence for the user; empty if there is nothing to say.
     note: str = ""
+    #: How tables on finer cuts were chosen; None for other parameters.
     additive: AdditiveFit | None = None
+    #: What became of the monotone constraints; None without any.
     monotone: MonotoneFit | None = None
     #: Attributes that files of earlier versions lack.
     LATER: ClassVar = ("additive", "monotone")
@@ -83,20 +67,13 @@ class ParameterFit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
-        own = {key: value for key, value in vars(self).items() if key not in self.LATER}
-        arcs = [list(arc) for arc in self.added_arcs]
-        parts = {key: getattr(self, key) for key in self.LATER}
-        later = {key: part.to_dict() for key, part in parts.items() if part is not None}
-        return {**json_safe(own), "added_arcs": arcs, **later}
+        return json_safe({k: v for k, v in vars(self).items() if v is not None or k not in self.LATER})
 
     @classmethod
     def read(cls, f: Fields) -> ParameterFit:
         """Read what `to_dict` returned.
 
-        Raises
-        ------
-        InputError
-            If a value is missing or impossible, or values contradict each other.
+        `InputError` if a value is missing or impossible, or values contradict each other.
         """
         arcs = tuple((row.text("0"), row.text("1")) for row in f.rows("added_arcs", 2))
         read = read_as(cls, f, "added_arcs", added_arcs=arcs)

@@ -56,6 +56,7 @@ def refit_classifier(
     """Return a classifier with refitted parameters, and the record, which its provenance holds as well.
 
     A fit that is not over `milpbn.util.clock.GRACE` seconds after it was asked to stop is no longer waited for.
+    `InputError` if the method does not exist, or the data have unknown values or another structure.
 
     Parameters
     ----------
@@ -78,11 +79,6 @@ def refit_classifier(
     monotone : sequence of MonotoneConstraint
         Features in which the log-odds never fall or never rise. They take deviations; where a method has none, their
         strength is the largest one of `STRENGTHS`. If there is no time for a fit, neighbouring states share weights.
-
-    Raises
-    ------
-    InputError
-        If the method does not exist, or the data have unknown values or another structure.
     """
     how, own = ParameterMethod.parse(method), Budget(whole=budget)
     orders = tuple(StateOrder.of(constraint, classifier.variables) for constraint in monotone)
@@ -192,21 +188,10 @@ def fitted_path(
 
     The fits are those of `refit_classifier` with given values, to an accuracy that is enough for a comparison. Where
     tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``. `Stopped` ends the path if
-    `stopping`, which is asked often, returns True.
-
-    Parameters
-    ----------
-    classifier : Classifier
-        With generative parameters from `data`.
-    data : Dataset
-        Training samples, without unknown values.
-    method : str
-        A name in `milpbn.network.parameters.method.METHODS`.
-    objection : callable, optional
-        As for `milpbn.network.parameters.normalised.completed`.
-    joint : bool
-        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a fit
-        of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
+    `stopping`, which is asked often, returns True. The classifier has generative parameters from the data, which have
+    no unknown values; the method is a name in `milpbn.network.parameters.method.METHODS`, and `objection` is as for
+    `completed`. With `joint`, the joint distribution matters, too, because features of the compared rows are missing;
+    it takes a fit of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
     """
     if method != "cll":
         yield ParameterMethod("ml"), classifier

@@ -66,27 +66,18 @@ def calibrate_sets(
 
 @dataclass(frozen=True)
 class SetFigures:
-    """How often prediction sets hold the true class, and how large they are; shares are of the weight.
+    """How often prediction sets hold the true class, and how large they are; shares are of the weight."""
 
-    Attributes
-    ----------
-    label : str or None
-        The true class of the rows; None for all rows.
-    rows : int
-        Their number.
-    coverage, coverage_interval : float, tuple of float
-        Share of the rows whose set holds the true class, and its 95 % interval.
-    size : float
-        Mean number of classes in a set.
-    sizes : tuple of float, length C
-        Share of the rows with one class in the set, two, ...
-    """
-
+    #: The true class of the rows; None for all rows.
     label: str | None
+    #: Their number.
     rows: int
+    #: Share of the rows whose set holds the true class, and its 95 % interval.
     coverage: float
     coverage_interval: Interval
+    #: Mean number of classes in a set.
     size: float
+    #: Share of the rows with one class in the set, two, ...
     sizes: tuple[float, ...]
 
     @classmethod

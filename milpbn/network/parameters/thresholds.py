@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.conformal import Tables
+from milpbn.network.cpt import cells_of, fit_cpts
 from milpbn.network.decisions import DecisionRule
 from milpbn.network.discrimination import ClassFigures, Curve, class_figures
 from milpbn.network.evaluation import labelled_rows, positive_class
@@ -43,29 +44,13 @@ def decide_by_folds(
 ) -> tuple[TableClassifier | AveragedClassifier, ClassFigures]:
     """Return a classifier of two classes with a threshold, and what it does on held-out training rows.
 
-    Folds hold out every training row once; the tables are fitted to the others, and the structure, its cuts and the
-    parameters' kappa and strength stay as they are. The threshold is halfway between two of the probabilities.
-
-    Parameters
-    ----------
-    classifier : Classifier or AveragedClassifier
-        The classifier of the training rows.
-    train : Dataset
-        Its training rows, encoded by it.
-    sensitivity : float, optional
-        The threshold is the highest one that finds this share of the class; above 0, at most 1.
-    alarm_rate : float, optional
-        The threshold is the lowest one with at most this share of alarms; above 0, below 1. One of the two is given.
-    positive : str, optional
-        The class to detect; by default the rarer one.
-    random_state : int
-        Seed of the folds.
-
-    Raises
-    ------
-    InputError
-        If there are more than two classes, a share is out of range or cannot be reached, the rows are not those that
-        the classifier was fitted to, or its tables are those of the recipe ``accurate``.
+    The training rows are encoded by the classifier. Folds hold out every one of them once; the tables are fitted to the
+    others, and the structure, its cuts and the parameters' kappa and strength stay as they are. The threshold is
+    halfway between two of the probabilities: the highest one that finds the share `sensitivity` of the class, above 0
+    and at most 1, or the lowest one with at most the share `alarm_rate` of alarms, above 0 and below 1. One of the two
+    is given. The class to detect is `positive`, by default the rarer one. `InputError` if there are more than two
+    classes, a share is out of range or cannot be reached, the rows are not those that the classifier was fitted to, or
+    its tables are those of the recipe ``accurate``.
     """
     if (sensitivity is None) == (alarm_rate is None):
         raise InputError("Give either a sensitivity (--sensitivity) or a rate of alarms (--alarm-rate).")
@@ -160,12 +145,7 @@ def left_out_probabilities(
         for cpt in member.cpts:
             if target not in (*cpt.parents, cpt.variable):
                 continue
-            shape = cpt.table.shape[:-1]
-            of = (
-                np.ravel_multi_index(tuple(codes[:, cpt.parents].T), shape)
-                if shape
-                else np.zeros_like(inside)
-            )
+            of = cells_of(codes, cpt.parents, cpt.table.shape[:-1])
             total = np.bincount(of, w)[of] + member.smoothing * cpt.table.shape[-1]
             own = total * cpt.table[tuple(codes[:, (*cpt.parents, cpt.variable)].T)]
             less = np.log1p(-w / own) - (0.0 if cpt.variable == target else np.log1p(-w / total))
@@ -197,13 +177,8 @@ def _refitted(
 def _fitted(classifier: Classifier, data: Dataset) -> Classifier:
     """Return the classifier with tables of the complete rows of some data, by the method of its own."""
     rows = data.take(np.flatnonzero((data.codes >= 0).all(axis=1)))
-    fitted = replace(classifier, decision=None, conformal=None, provenance={})
-    fitted = replace(
-        fitted,
-        cpts=Classifier.fit(
-            rows, classifier.structure, classifier.smoothing, smoothing_towards=classifier.smoothing_towards
-        ).cpts,
-    )
+    cpts = fit_cpts(rows, classifier.structure, classifier.smoothing, classifier.smoothing_towards)
+    fitted = replace(classifier, cpts=tuple(cpts), decision=None, conformal=None, provenance={})
     fit = recorded(classifier.provenance)
     if fit is None or not fit.fitted:
         return fitted

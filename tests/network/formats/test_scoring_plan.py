@@ -1,4 +1,4 @@
-"""Steps of summing features out: every factor is used once, and large sums are refused."""
+"""Steps of summing features out: every result is used once, and large sums are refused."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from milpbn.network.formats import scoring_plan
 from milpbn.network.formats.scoring_plan import plans_of
 
 
-def test_every_factor_is_used_once_and_every_feature_once():
+def test_every_result_is_used_once_and_every_feature_once():
     for classifier in networks().values():
         for found in plans_of(classifier):
-            used = [f for step in found.steps for f in step.factors] + list(found.last)
-            assert sorted(used) == list(range(len(found.factors) + len(found.steps)))
-            features = [step.feature for step in found.steps] + [column.feature for column in found.columns]
-            assert sorted(features) == list(found.features)
+            used = [k for step in found.steps for k in step.results]
+            used += [k for k, step in enumerate(found.steps) if not step.left]
+            assert sorted(used) == list(range(len(found.steps)))
+            assert len({*found.features}) == len(found.steps)
 
 
 def test_families_that_no_posterior_depends_on_are_left_out(make_data):
@@ -32,7 +32,7 @@ def test_families_that_no_posterior_depends_on_are_left_out(make_data):
 def test_a_sum_that_is_too_large_is_refused(make_data, monkeypatch):
     data = make_data(0, states=(3, 3, 3, 3, 2))
     classifier = Classifier.fit(data, Structure(data.names, ((1, 2, 3, 4), (4,), (4,), (4,), ())))
-    assert np.isfinite(plans_of(classifier)[0].factors[0].table).all()
+    assert np.isfinite(plans_of(classifier)[0].steps[0].table).all()
     monkeypatch.setattr(scoring_plan, "MOST_ENTRIES", 100)
     with pytest.raises(InputError, match="would need 256 entries, more than 100"):
         plans_of(classifier)
