@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column
-from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
+from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked, warn_of_order
 from milpbn.data.labels import MAX_EXACT, label_of
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
@@ -63,6 +63,8 @@ def features_frame(
         With scikit-learn's own sentence for input that it refuses everywhere.
     """
     target = {"y": y} if reset else {}
+    if reset:
+        warn_of_order(X, y)
     X = in_pandas(X)
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         repeated = X.columns[X.columns.duplicated()][0]
