@@ -7,7 +7,6 @@ Modules here import NumPy, and everything that needs it, only inside the functio
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
@@ -25,7 +24,7 @@ SHUTDOWN_GRACE = 0.5
 def main() -> NoReturn:
     """Run ``milpbn`` on the arguments of this process and end the process with its exit code.
 
-    The time limit counts from this call. SIGTERM does the same as Ctrl-C: the best structure so far is kept.
+    The time limit counts from this call. SIGTERM and SIGHUP do the same as Ctrl-C: the best structure so far is kept.
     """
     started = time.monotonic()
     interrupts.install()
@@ -44,7 +43,7 @@ def main() -> NoReturn:
         warnings.showwarning = _show_warning
     try:
         code = app.run(obj=started)
-        interrupts.ignore(signal.SIGINT, signal.SIGTERM)  # the work is done, and its exit code stands
+        interrupts.ignore(*interrupts.SIGNALS)  # the work is done, and its exit code stands
         flush_streams()
     except KeyboardInterrupt:  # a second signal, while the first one was answered
         os._exit(130)

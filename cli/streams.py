@@ -1,4 +1,4 @@
-"""Standard streams whose readers may go away: a closed pipe must not end a run."""
+"""Standard streams that may become unwritable: a closed pipe or terminal, or a full disk, must not end a run."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, TextIO, cast
 
 
 class PipeSafeStream:
-    """A text stream that discards what it cannot write because its reader has gone, instead of raising an error."""
+    """A text stream that discards what it cannot write, instead of raising an error."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         """Write the text, or discard it, and return its length."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, unless the reader has gone."""
-        with contextlib.suppress(BrokenPipeError):
+        """Flush, if that is possible."""
+        with contextlib.suppress(OSError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -30,7 +30,7 @@ class PipeSafeStream:
 
 
 def prepare_streams() -> None:
-    """Make stdout accept any label and stderr survive a closed pipe; replace streams that are closed already."""
+    """Make stdout accept any label and stderr survive what it cannot write; replace streams that are closed already."""
     if sys.stdout is None:
         sys.stdout = _null_stream()
     if sys.stderr is None:
