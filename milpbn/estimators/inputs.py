@@ -69,7 +69,8 @@ def features_frame(
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         repeated = X.columns[X.columns.duplicated()][0]
         raise InputError(f"The column name {repeated!r} occurs more than once in X; names must differ.")
-    if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
+    if isinstance(X, pd.DataFrame):
+        X = X.astype({name: t.subtype for name, t in X.dtypes.items() if isinstance(t, pd.SparseDtype)})
         try:
             validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
         except ValueError as error:

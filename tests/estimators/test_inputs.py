@@ -421,3 +421,13 @@ def test_row_labels_of_y_in_another_order_are_said():
             read(X, y.to_numpy())
             read(X, y.reset_index(drop=True))
             read(X.set_index("a", drop=False), y.rename(index=dict(zip(y.index, X["a"], strict=True))))
+
+
+def test_frames_with_sparse_columns_keep_their_names():
+    frame, y = mixed()
+    dense = pd.get_dummies(frame[["category", "text"]])
+    sparse = pd.get_dummies(frame[["category", "text"]], sparse=True)
+    expected = NaiveBayesClassifier().fit(dense, y)
+    found = NaiveBayesClassifier(nominal=["text_u"]).fit(sparse, y)
+    assert found.structure_ == expected.structure_
+    assert found.predict_proba(sparse) == pytest.approx(expected.predict_proba(sparse))
