@@ -96,7 +96,8 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     if numbers := "".join(f",\n    {_number_of(k)}" for k in range(len(columns)) if f" n{k} " in codes):
-        values = f"(\n  SELECT cells.*{numbers}\n  FROM {values}\n) AS cells"
+        # Without a window function, SQLite would put these expressions in place of each of their names.
+        values = f"(\n  SELECT cells.*, ROW_NUMBER() OVER () AS once{numbers}\n  FROM {values}\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
     steps, constants = plan.merged()
     for k, step in enumerate(steps):
