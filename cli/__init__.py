@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 import threading
 import time
@@ -26,7 +25,7 @@ SHUTDOWN_GRACE = 0.5
 def main() -> NoReturn:
     """Run ``milpbn`` on the arguments of this process and end the process with its exit code.
 
-    The time limit counts from this call. SIGTERM does the same as Ctrl-C: the best structure so far is kept.
+    The time limit counts from this call. SIGTERM and SIGHUP do the same as Ctrl-C: the best structure so far is kept.
     """
     started = time.monotonic()
     interrupts.install()
@@ -44,7 +43,7 @@ def main() -> NoReturn:
         warnings.showwarning = _show_warning
     try:
         code = app.run(obj=started)
-        interrupts.ignore(signal.SIGINT, signal.SIGTERM)  # the work is done, and its exit code stands
+        interrupts.ignore(*interrupts.SIGNALS)  # the work is done, and its exit code stands
         _flush_streams()
     except KeyboardInterrupt:  # a second signal, while the first one was answered
         os._exit(130)
@@ -72,20 +71,20 @@ def _end(code: int) -> NoReturn:
 
 
 class PipeSafeStream:
-    """A text stream that discards what it cannot write because its reader has gone, instead of raising an error."""
+    """A text stream that discards what it cannot write, instead of raising an error: to a closed pipe, or a full disk."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         """Write the text, or discard it, and return its length."""
-        with contextlib.suppress(BrokenPipeError):
+        with contextlib.suppress(OSError):
             self._stream.write(text)
         return len(text)
 
     def flush(self) -> None:
-        """Flush, unless the reader has gone."""
-        with contextlib.suppress(BrokenPipeError):
+        """Flush, if that is possible."""
+        with contextlib.suppress(OSError):
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
@@ -93,7 +92,7 @@ class PipeSafeStream:
 
 
 def _prepare_streams() -> None:
-    """Make stdout accept any label and stderr survive a closed pipe; replace streams that are closed already."""
+    """Make stdout accept any label and stderr survive what it cannot write; replace streams that are closed already."""
     if sys.stdout is None:
         sys.stdout = _null_stream()
     if sys.stderr is None:

@@ -53,6 +53,13 @@ class Parsed(click.ParamType, Generic[T]):
         return self._complete(ctx, incomplete)
 
 
+def parse_path(text: str) -> str:
+    """Return a path or a name, which may not be empty: then a variable of the shell was probably not set."""
+    if not text.strip():
+        raise ValueError("is empty, and names no file; a variable of the shell may not be set")
+    return text
+
+
 def parse_number(text: str) -> float:
     """Return a finite number."""
     try:
@@ -240,11 +247,11 @@ COUNT = Parsed("integer", parse_count)
 NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number), completion.words("cv"))
 COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count), completion.words("cv"))
 SIZE = Parsed("size", parse_size)
-FILE = Parsed("file", str, completion.files, "input")
-OUTPUT = Parsed("file", str, completion.files, "output")
-STREAM = Parsed("file", str, completion.files, "stream")
+FILE = Parsed("file", parse_path, completion.files, "input")
+OUTPUT = Parsed("file", parse_path, completion.files, "output")
+STREAM = Parsed("file", parse_path, completion.files, "stream")
 FOLDER = Parsed("dir", str, completion.folders)
-DATA = Parsed("data", str, completion.tables, "input")
+DATA = Parsed("data", parse_path, completion.tables, "input")
 INSTANCE = Parsed("name", str, completion.instances)
 TEXT = Parsed("text", str)
 NAME = Parsed("name", str, completion.column)

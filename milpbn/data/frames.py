@@ -9,7 +9,7 @@ import pandas as pd
 
 from milpbn.data.labels import MAX_EXACT
 from milpbn.data.row_index import DECLARED_INDEX
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util.extras import import_extra
 
 #: Arrow's integers that float64 may round, and what pandas keeps them in beside nulls.
@@ -89,6 +89,15 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     frame = _in_seconds(frame)
     frame.attrs = {DECLARED_INDEX: [str(name).strip() for name in declared if name in table.column_names]}
     return frame
+
+
+def warn_of_order(X: Any, y: Any) -> None:
+    """Warn if X and y of pandas have the same row labels in another order, since rows go together by position."""
+    if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame)):
+        return
+    if len(X) == len(y) and not X.index.equals(y.index) and {*X.index} == {*y.index}:
+        text = "The row labels (index) of y are those of X in another order, but rows go together by position"
+        warn(f"{text}; if the labels tell which belong together, give y.loc[X.index].", DataWarning)
 
 
 def _series(column: Any) -> pd.Series:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from math import lgamma, log
 
@@ -79,6 +81,28 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
             "missing values (--na-values, or na_values in Python)."
         )
     return remarks
+
+
+def remark_on_look_alikes(columns: Mapping[str, Column]) -> list[str]:
+    """Return a sentence on labels that look the same, such as the two forms in which Unicode writes an umlaut."""
+    found = []
+    for name, column in columns.items():
+        seen = Counter(map(_visible, () if column.is_numeric else {*column.labels}))
+        found += [f"{label!r} in column {name!r}" for label, count in seen.items() if count > 1]
+    if not found:
+        return []
+    return [
+        "Labels that look the same but differ in white space or in how Unicode writes them, and so are different "
+        f"states: {', '.join(sorted(found))}. If they mean the same, write them in one way."
+    ]
+
+
+def _visible(label: str) -> str:
+    """Return a label in one form of Unicode, with single blanks and without characters that are not shown."""
+    if label.isascii() and "  " not in label:
+        return label
+    text = unicodedata.normalize("NFKC", label)
+    return " ".join("".join(c for c in text if unicodedata.category(c) != "Cf").split())
 
 
 def _described(label: str, name: str, count: int) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 from milpbn.data.catalog import DATA_DIR_VARIABLE, catalog_names, find_data_dir, find_entry
-from milpbn.data.frames import ArrowTable, column_of, frame_of, unmasked
+from milpbn.data.frames import ArrowTable, column_of, frame_of, unmasked, warn_of_order
 from milpbn.data.options import TextFormat
 from milpbn.data.raw_table import RawTable, check_frame, generated_names
 from milpbn.data.reading import path_extension, read_file
@@ -141,6 +141,7 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
         array = np.asanyarray(X)
         width = array.shape[1] if array.ndim == 2 else 0
         features = _frame_of_array(array, names or generated_names(width + 1))
+    warn_of_order(X, y)
     labels = column_of(y)
     named = "class" if labels.name is None or labels.name == "" else str(labels.name)
     labels = labels.rename(names[-1] if names else named)

@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column
-from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
+from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked, warn_of_order
 from milpbn.data.labels import MAX_EXACT, label_of
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
@@ -48,11 +48,14 @@ def features_frame(
     with scikit-learn's own sentence, for input that it refuses everywhere.
     """
     target = {"y": y} if reset else {}
+    if reset:
+        warn_of_order(X, y)
     X = in_pandas(X)
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         repeated = X.columns[X.columns.duplicated()][0]
         raise InputError(f"The column name {repeated!r} occurs more than once in X; names must differ.")
-    if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
+    if isinstance(X, pd.DataFrame):
+        X = X.astype({name: t.subtype for name, t in X.dtypes.items() if isinstance(t, pd.SparseDtype)})
         try:
             validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
         except ValueError as error:

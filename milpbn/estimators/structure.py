@@ -10,8 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpbn.claims.result import Result
 from milpbn.data import Dataset
+from milpbn.data.encodings import unknown_values
 from milpbn.data.weights import require_range
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.inputs import weights_of_rows
 from milpbn.estimators.network import NetworkEstimator
 from milpbn.estimators.parameters import SearchParameters, estimator
@@ -148,8 +149,19 @@ interrupted
     causal_graph_ = graph_
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Return the mean log-likelihood of samples in nats, for validation; X is as for `score_samples`."""
-        return float(np.mean(self.score_samples(X)))
+        """Return the mean log-likelihood of samples in nats, for validation; X is as for `score_samples`.
+
+        Warns
+        -----
+        DataWarning
+            If values were never seen in training: that they contribute nothing makes the mean larger.
+        """
+        data = self._encoded(X)
+        if unseen := sum(unknown_values(data).values()):
+            plural = "value was" if unseen == 1 else "values were"
+            text = f"{unseen} {plural} never seen in training; that they contribute nothing makes the score larger"
+            warn(f"{text}, so compare it with scores of the same rows only.", DataWarning)
+        return float(np.mean(self._queries().log_likelihood(data)))
 
     def to_pgmpy(self) -> DiscreteBayesianNetwork:
         """Return the network as a model of pgmpy, with its tables (`milpbn.network.to_pgmpy`).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -312,7 +313,7 @@ class Learning:
         except Exception as error:
             note = str(error)
             if not isinstance(error, MilpbnError):
-                note = f"failed unexpectedly ({type(error).__name__}: {error})"
+                note = f"failed unexpectedly ({type(error).__name__}: {textwrap.shorten(str(error), 300)})"
             if self.kept is not None:
                 self.kept.drop(cell)
             row = ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)

@@ -15,6 +15,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learner, require_used
 from milpbn.learners.registry import LEARNERS, RAW_LEARNERS, get_learner
+from milpbn.network.cpt import check_smoothing
 from milpbn.network.evaluation import positive_class, rarest
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
@@ -73,6 +74,7 @@ def check_names(
                 )
         learner = kind(**own)
         learner.check()
+        check_smoothing(getattr(learner, "smoothing", None) or 0.0)
         require_used(learner, own)
 
 

@@ -20,6 +20,9 @@ from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 
+#: Largest number of the columns; forests compute in float32.
+LARGEST = 1e37
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RawData(Dataset):
@@ -69,10 +72,12 @@ class RawData(Dataset):
         """The features, shape (M, N): numbers as float64, others as categories of the training rows.
 
         A missing or infinite number is NaN, and so is a category that is missing or that the training rows lack.
+        Numbers beyond `LARGEST` are that number, since scaling would overflow.
         """
         numbers = set(self.numbers)
         values, _ = self.table.values(self.positions)
         values[~np.isfinite(values)] = np.nan
+        values = values.clip(-LARGEST, LARGEST)
         columns: dict[str, Any] = {}
         for i, variable in enumerate(self.variables[:-1]):
             codes, states = np.maximum(self.codes[:, i], UNKNOWN), pd.Index(variable.states)

@@ -78,12 +78,17 @@ def fit_cpts(
     `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
-    if not 0 <= smoothing <= LARGEST_SMOOTHING:
-        raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
+    check_smoothing(smoothing)
     check_towards(smoothing_towards)
     require_states(data)
     prior = Prior(smoothing, smoothing_towards)
     return [_fit_cpt(data, i, parents, prior) for i, parents in enumerate(structure.parents)]
+
+
+def check_smoothing(smoothing: float) -> None:
+    """Raise `InputError` unless a Laplace constant is between 0 and `LARGEST_SMOOTHING`."""
+    if not 0 <= smoothing <= LARGEST_SMOOTHING:
+        raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
 
 
 def require_dataset(data: object) -> None:

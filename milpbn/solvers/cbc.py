@@ -207,7 +207,7 @@ def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool, reason: str) 
         return Outcome(finished=True, infeasible=True, detail=detail)
     if ended.stopped:
         return Outcome(limit=reason, detail=detail or "killed")
-    for limit, word in (("time", "time"), ("node", "node"), ("node", "solutions"), ("gap", "gap")):
+    for limit, word in (("time", "time"), ("node", "node"), ("node", "solution limit"), ("gap", "gap")):
         if word in log.result:
             return Outcome(limit=limit, detail=detail)
     if detail:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 #: Seconds after which a signal that no code has reacted to ends the process.
@@ -26,6 +26,11 @@ SWALLOWING = (
     (f"{os.sep}weakref.py", "remove"),
     ("<frozen importlib._bootstrap>", "cb"),
 )
+
+#: The signal of a terminal that is closed; Windows has none.
+HANGUP = getattr(signal, "SIGHUP", None)
+#: Signals that ask a run to stop.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *([HANGUP] if HANGUP else []))
 
 #: Name of the thread that ends the process then.
 GUARD = "milpbn-signals"
@@ -43,10 +48,11 @@ _depth = _saving = 0
 
 
 def install() -> None:
-    """Make SIGINT (Ctrl-C) and SIGTERM interrupt this process as the module describes; call it in the main thread."""
+    """Make `SIGNALS` interrupt this process as the module describes; call it in the main thread."""
     _raised.clear()
-    signal.signal(signal.SIGINT, _interrupt)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in SIGNALS:
+        if number != HANGUP or signal.getsignal(number) != signal.SIG_IGN:  # as nohup does
+            signal.signal(number, _interrupt)
 
 
 def ignore(*numbers: signal.Signals) -> None:
@@ -91,7 +97,7 @@ def guard() -> None:
             received = os.read(receive, 1)
             if not received:
                 return
-            if received[0] not in (signal.SIGINT, signal.SIGTERM):
+            if received[0] not in SIGNALS:
                 continue
             number += 1
             end = time.monotonic() + UNHEARD
@@ -100,7 +106,8 @@ def guard() -> None:
                 if _send_again():
                     break
             if _heard < number:
-                os.write(2, b"Error: Interrupted before there was anything to keep.\n")
+                with suppress(OSError):  # the terminal may be gone
+                    os.write(2, b"Error: Interrupted before there was anything to keep.\n")
                 os._exit(130)
 
     threading.Thread(target=wait, name=GUARD, daemon=True).start()
@@ -175,6 +182,9 @@ def saving() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _heard, _postponed
+    if number == HANGUP:  # a closed terminal sends it more than once
+        ignore(HANGUP)
+        number = signal.SIGTERM
     if _depth > 0 and not _noted.is_set():
         _answered.clear()
         _noted.set()

@@ -5,6 +5,7 @@ It uses neither colours nor a hidden cursor, so that a killed process leaves the
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
@@ -39,9 +40,9 @@ class ProgressLine:
                 self._update({"text/plain": text})
             elif self._in_terminal():
                 self._width = _columns(stream) - 1
-                print("\r" + text[: self._width].ljust(self._width), end="", file=stream, flush=True)
+                self._print("\r" + text[: self._width].ljust(self._width), end="")
             else:
-                print(text, file=stream, flush=True)
+                self._print(text)
 
     def keep(self, text: str) -> None:
         """Write a line that is not replaced."""
@@ -49,7 +50,7 @@ class ProgressLine:
         with self._lock:
             self.shown_at = time.monotonic()
             start = "" if self._width is None else "\r"
-            print(start + text.ljust(self._width or 0), file=self._stream or sys.stderr, flush=True)
+            self._print(start + text.ljust(self._width or 0))
             self._width = self._output = None
 
     @property
@@ -64,8 +65,13 @@ class ProgressLine:
         """Keep the last line, so that other output comes below it."""
         with self._lock:
             if self._width is not None:
-                print(file=self._stream or sys.stderr, flush=True)
+                self._print("")
             self._width = self._output = None
+
+    def _print(self, text: str, end: str = "\n") -> None:
+        """Write text; a full disk, or a terminal that is gone, must not end a search."""
+        with contextlib.suppress(OSError):
+            print(text, end=end, file=self._stream or sys.stderr, flush=True)
 
     def _update(self, data: dict[str, str]) -> None:
         from IPython.display import display

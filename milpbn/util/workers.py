@@ -14,12 +14,12 @@ POLL_SECONDS = 1.0
 
 
 def begin(parent: int | None = None) -> None:
-    """Ignore Ctrl-C in this worker process, and end it soon after its parent process has ended.
+    """Ignore Ctrl-C and a closed terminal in this worker process, and end it soon after its parent process has ended.
 
-    A terminal sends Ctrl-C to the parent, too, which ends its workers. If the parent is killed, it cannot do that.
+    A terminal sends both to the parent, too, which ends its workers. If the parent is killed, it cannot do that.
     With its number, it may also be killed before this call.
     """
-    interrupts.ignore(signal.SIGINT)
+    interrupts.ignore(*(s for s in interrupts.SIGNALS if s != signal.SIGTERM))
     parent = os.getppid() if parent is None else parent
 
     def watch() -> None:

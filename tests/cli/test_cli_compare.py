@@ -158,7 +158,7 @@ ONE_MACHINE = ("--set", "svm.cost=1", "--set", "svm.sigma=1")
 
 def test_a_learner_that_fails_has_a_note(monkeypatch):
     def fail(*_: object) -> None:
-        raise ZeroDivisionError("by nothing")
+        raise ZeroDivisionError("by\n\nnothing")
 
     monkeypatch.setattr("milpbn.learners.svm.fit_machine", fail)
     done = succeed("compare", "instance:corral", "--learners", "svm,tan", "-q", *ONE_MACHINE)

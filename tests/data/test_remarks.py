@@ -27,7 +27,7 @@ def notes(column: Any, **options: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         table = read_table(frame, **options)
-    return " ".join(note for note in table.notes if "stand for missing" in note)
+    return " ".join(note for note in table.notes if "stand for missing" in note or "look the same" in note)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,14 @@ def notes(column: Any, **options: Any) -> str:
 def test_codes_for_missing_values_get_a_remark(values: Any, code: str) -> None:
     rows = sum(str(value).strip() in (code, f"{code}.0") for value in values)
     assert f"{code!r} in column 'a' ({rows} rows)" in notes(values)
+
+
+@pytest.mark.parametrize("other", ["Ko\u0308ln", "K\u00f6ln\u200b"])
+def test_labels_that_look_the_same_get_a_remark(other: str) -> None:
+    values = np.where(SOME, other, RNG.choice(["K\u00f6ln", "Ulm", "ulm"], N))
+    assert "look the same but differ in white space" in notes(values)
+    assert "'K\u00f6ln' in column 'a'. If" in notes(values)
+    assert "look the same" not in notes(np.where(SOME, "Linz", values[~SOME][0]))
 
 
 @pytest.mark.parametrize("word", ["N/A", "None", "NULL"])

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import Any
 
 import numpy as np
@@ -406,3 +407,27 @@ def test_integers_beside_missing_values_keep_their_digits() -> None:
     model = NaiveBayesClassifier(missing="state", nominal=[0]).fit(cells, [0, 1, 1] * 10)
     assert model.classifier_.variables[0].states == (str(2**60), str(2**60 + 1), "?")
     assert model.predict(cells[:2]).tolist() == [0, 1]
+
+
+def test_row_labels_of_y_in_another_order_are_said():
+    """Rows go together by position, as in scikit-learn."""
+    X = pd.DataFrame({"a": np.arange(40) % 3 == 0, "b": np.arange(40) % 2 == 0}, index=[*"xy", *range(38)])
+    y = pd.Series(np.where(X["a"] ^ (np.arange(40) < 9), "p", "q"), index=X.index)
+    for read in (NaiveBayesClassifier().fit, milpbn.read_table):
+        with pytest.warns(DataWarning, match=r"give y\.loc\[X\.index\]"):
+            read(X, y[::-1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read(X, y.to_numpy())
+            read(X, y.reset_index(drop=True))
+            read(X.set_index("a", drop=False), y.rename(index=dict(zip(y.index, X["a"], strict=True))))
+
+
+def test_frames_with_sparse_columns_keep_their_names():
+    frame, y = mixed()
+    dense = pd.get_dummies(frame[["category", "text"]])
+    sparse = pd.get_dummies(frame[["category", "text"]], sparse=True)
+    expected = NaiveBayesClassifier().fit(dense, y)
+    found = NaiveBayesClassifier(nominal=["text_u"]).fit(sparse, y)
+    assert found.structure_ == expected.structure_
+    assert found.predict_proba(sparse) == pytest.approx(expected.predict_proba(sparse))

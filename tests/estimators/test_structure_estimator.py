@@ -50,6 +50,9 @@ def test_rows_are_scored_and_weighed():
     assert weighed.objective_ == pytest.approx(twice.objective_)
     rows.iloc[0, 1] = None
     assert model.score_samples(rows)[0] > by_hand[0]
+    rows.iloc[0, 1] = "new"
+    with pytest.warns(DataWarning, match="1 value was never seen in training"):
+        model.score(rows)
 
 
 def test_constraints_hold_and_a_wrong_use_is_refused():

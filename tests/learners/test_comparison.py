@@ -67,6 +67,8 @@ def test_options_reach_their_learners(split):
         next(compare_each(train, test, Contest(("naive-bayes",), options=options)))
     with pytest.raises(InputError, match="tan has no option 'k'"):
         next(compare_each(train, test, Contest(("tan",), options={"tan": {"k": 3}})))
+    with pytest.raises(InputError, match="smoothing must be a number"):  # before any learner runs
+        Contest(("naive-bayes", "tan"), options={"tan": {"smoothing": -1.0}})
 
 
 def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):

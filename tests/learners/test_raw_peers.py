@@ -64,6 +64,8 @@ def test_columns_are_numbers_and_categories_of_the_training_rows(frame: pd.DataF
         pd.testing.assert_frame_equal(own.frame[["x", "few"]], origin[["x", "few"]].astype(float))
         assert own.frame["t"].astype(str).tolist() == origin["t"].tolist()
         assert own.part.frame["class"].tolist() == origin["class"].tolist()
+    large = split(frame.assign(x=frame["x"] * 1e300))[0].frame["x"].dropna()
+    assert set(large) <= {1e37, -1e37}  # scaling and float32 would overflow
     few = test.take([3, 1])
     pd.testing.assert_frame_equal(few.frame, test.frame.iloc[[3, 1]].reset_index(drop=True))
     assert RawRows.of(train).texts == ["t"]

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from backend_cases import installed
 
-from milpbn.solvers.cbc import CbcLog
-from milpbn.solvers.support.process import run_process
+from milpbn.solvers.cbc import CbcLog, _outcome
+from milpbn.solvers.support.process import Exit, run_process
 from milpbn.solving.local_scores import solve_local_scores
 
 LOG = """\
@@ -54,6 +54,19 @@ def test_bounds_are_rounded_outwards_and_sub_trees_are_skipped() -> None:
     assert log.bound == pytest.approx(-470.34788, abs=1e-5)
     assert log.bound <= -470.34788 - 4.9e-6
     assert (log.nodes, log.completed, log.optimal) == (100, False, False)
+
+
+@pytest.mark.parametrize(
+    ("result", "limit"),
+    [
+        ("Stopped on solution limit", "node"),
+        ("Stopped on node limit", "node"),
+        ("Stopped on time limit", "time"),
+        ("Optimal solution found (within gap tolerance)", "gap"),
+    ],
+)
+def test_what_stopped_a_run_is_in_its_result(result: str, limit: str) -> None:
+    assert _outcome(read(f"Result - {result}"), "", Exit(0, stopped=False), True, "").limit == limit
 
 
 def test_the_first_bound_has_six_digits() -> None:

@@ -15,7 +15,7 @@ from milpbn.util import interrupts
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    before = [(number, signal.getsignal(number)) for number in interrupts.SIGNALS]
     interrupts.install()
     yield
     for number, handler in before:
@@ -41,6 +41,18 @@ def test_a_note_of_an_inner_block_reaches_the_outer_one() -> None:
         assert interrupts.requested()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.skipif(interrupts.HANGUP is None, reason="needs SIGHUP")
+def test_a_closed_terminal_stops_a_run_once() -> None:
+    """Kernel and shell both send SIGHUP; under nohup, it changes nothing."""
+    with interrupts.deferred():
+        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(signal.SIGHUP)
+        assert interrupts.requested()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    interrupts.install()
+    assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
 
 
 def test_a_block_handles_ctrl_c_where_python_would() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import sys
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from milpbn.cli.streams import PipeSafeStream
 from milpbn.solving.progress import HEADER, Progress
 from milpbn.util.progress_line import ProgressLine
 
@@ -59,6 +62,22 @@ def test_a_pipe_has_plain_lines() -> None:
     line.keep("three")
     line.end()
     assert stream.getvalue() == "one\ntwo\nthree\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_does_not_end_a_search() -> None:
+    done = False
+    with (
+        contextlib.suppress(OSError),
+        open("/dev/full", "w", buffering=1) as stream,
+    ):  # closing it is an error
+        for line in (ProgressLine(stream), ProgressLine(PipeSafeStream(stream))):
+            line.show("one")
+            line.keep("two")
+            line.end()
+        print("three", file=PipeSafeStream(stream), flush=True)
+        done = True
+    assert done
 
 
 def test_a_search_in_a_terminal_has_a_header_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Variable
+from milpbn.data.labels import number_of
+from milpbn.data.variables import states_of
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import (
@@ -31,6 +33,9 @@ from milpbn.version import __version__
 OPSET, OPSET_ML, IR_VERSION = 20, 3, 9
 #: The regular expression of what `str.strip` takes off a text.
 _BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
+
+#: The regular expression of a number that is no code, see `milpbn.data.labels`.
+_USUAL_NUMBER = rf"{_BLANKS}-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9]|\.0)?{_BLANKS}"
 
 
 def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
@@ -96,7 +101,7 @@ class _OnnxGraph:
 
     def __init__(self, onnx: Any) -> None:
         self._onnx = onnx
-        self.int64 = onnx.TensorProto.INT64
+        self.int64, self.double = onnx.TensorProto.INT64, onnx.TensorProto.DOUBLE
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
@@ -198,15 +203,28 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
-        code = _position(graph, graph.node("Concat", matched, axis=1), bits)
+        places, known = [bits], states_of(variable)
+        if ranges := [r for r in rule.ranges if np.isnan(number_of(known.states[r[2]]))]:
+            usual = graph.node("RegexFullMatch", [name], pattern=_USUAL_NUMBER)
+            text = graph.node("Where", [usual, name, graph.constant(np.array("0", dtype=object))])
+            number = graph.node("Cast", [text], to=graph.double)
+            matched.append(graph.node("And", [usual, _within(graph, number, ranges)]))
+            places.append(np.array([code + 1 for *_, code in ranges]))
+        code = _position(graph, graph.node("Concat", matched, axis=1), np.concatenate(places))
         absent = _equals(graph, name, rule.markers)
     else:
-        low, high, codes = map(np.array, zip(*rule.ranges, strict=True))
-        at_least = graph.node("GreaterOrEqual", [name, graph.constant(low[None])])
-        at_most = graph.node("LessOrEqual", [name, graph.constant(high[None])])
-        code = _position(graph, graph.node("And", [at_least, at_most]), codes + 1)
+        codes = np.array([code for *_, code in rule.ranges])
+        code = _position(graph, _within(graph, name, rule.ranges), codes + 1)
         absent = graph.node("IsNaN", [name])
     return graph.node("Where", [absent, graph.constant(np.array(rule.missing)), code])
+
+
+def _within(graph: _OnnxGraph, number: str, ranges: Sequence[tuple[float, float, int]]) -> str:
+    """Return whether numbers, shape (M, 1), are in each range, shape (M, n)."""
+    low, high, _ = map(np.array, zip(*ranges, strict=True))
+    at_least = graph.node("GreaterOrEqual", [number, graph.constant(low[None])])
+    at_most = graph.node("LessOrEqual", [number, graph.constant(high[None])])
+    return graph.node("And", [at_least, at_most])
 
 
 def _position(graph: _OnnxGraph, matched: str, places: NDArray[np.int64]) -> str:

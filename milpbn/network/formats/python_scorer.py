@@ -123,6 +123,8 @@ def _main() -> "None":
         sys.exit("The table lacks the column " + repr(absent[0]) + ".")
     written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
     for place, row in enumerate(table, start=1):
+        if None in row or None in row.values():  # a comma without quotes would shift the other cells
+            sys.exit("Row " + str(place) + " has another number of cells than the first line.")
         try:
             shares = list(predict_proba(row).values())
         except ValueError as error:

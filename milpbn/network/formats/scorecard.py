@@ -218,6 +218,7 @@ def _table(rows: Sequence[Sequence[str]]) -> str:
     found = []
     for i, row in enumerate(rows):
         tags = ["td" if i and k else "th" for k in range(len(row))]
-        cells = "".join(f"<{tag}>{words(cell)}</{tag}>" for tag, cell in zip(tags, row, strict=True))
+        shown = [words(cell).replace("_", "_<wbr>") for cell in row]  # where long names may be divided
+        cells = "".join(f"<{tag}>{text}</{tag}>" for tag, text in zip(tags, shown, strict=True))
         found.append(f"<tr>{cells}</tr>")
     return f"<table>{''.join(found)}</table>"

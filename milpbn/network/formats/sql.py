@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
+from milpbn.data.labels import number_of
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
@@ -94,6 +95,9 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
         for k, column in enumerate(f"milpbn_samples.{_name(name)}" for name in columns)
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
+    if numbers := "".join(f",\n    {_number_of(k)}" for k in range(len(columns)) if f" n{k} " in codes):
+        # Without a window function, SQLite would put these expressions in place of each of their names.
+        values = f"(\n  SELECT cells.*, ROW_NUMBER() OVER () AS once{numbers}\n  FROM {values}\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
     steps = plan.steps
     for k, step in enumerate(steps):
@@ -186,17 +190,31 @@ def _united(queries: Sequence[str]) -> str:
 
 
 def _code(variable: Variable, k: int) -> str:
-    """Return the expression of the code of the value ``x{k}`` with the text ``t{k}``; see `milpbn.data.labels`."""
-    rule = ValueRule.of(variable)
+    """Return the expression of the code of the value ``x{k}``, with text ``t{k}`` and number ``n{k}``."""
+    rule, known = ValueRule.of(variable), states_of(variable)
     missing = "NULL" if rule.missing == MISSING else rule.missing
     cases = [f"WHEN x{k} IS NULL OR t{k} IN ({', '.join(map(_text, rule.markers))}) THEN {missing}"]
     for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
-    number = f"CAST(x{k} AS DOUBLE PRECISION)"
-    if rule.ranges and is_number(variable) and not states_of(variable).are_truth_values:
-        chosen = " ".join(f"WHEN {_within(number, low, high)} THEN {code}" for low, high, code in rule.ranges)
-        cases.append(f"WHEN TRIM(t{k}, '+-.0123456789eE') = '' THEN CASE {chosen} ELSE {UNKNOWN} END")
+    ranges = [r for r in rule.ranges if is_number(variable) or math.isnan(number_of(known.states[r[2]]))]
+    if ranges and not known.are_truth_values:
+        chosen = " ".join(f"WHEN {_within(f'n{k}', low, high)} THEN {code}" for low, high, code in ranges)
+        cases.append(f"WHEN n{k} IS NOT NULL THEN CASE {chosen} ELSE {UNKNOWN} END")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
+
+
+def _number_of(k: int) -> str:
+    """Return the column ``n{k}``: the number that a value is, else NULL.
+
+    SQLite casts 10-20 to 10 and - to 0, so the form of the text is checked, without the signs of exponents.
+    """
+    form = f"REPLACE(REPLACE(UPPER(t{k}), 'E-', 'E'), 'E+', 'E')"
+    forms = [f"TRIM({form}, '+-.E0123456789') = ''", f"TRIM({form}, '+-.') NOT LIKE 'E%'"]
+    forms += [f"TRIM({form}, '+-.') <> ''"]
+    forms += [f"{form} NOT LIKE '{bad}'" for bad in ("_%-%", "_%+%", "%.%.%", "%E%.%", "%E%E%", "%E")]
+    # The text of a number may have fewer digits than the number; white space may hinder a cast.
+    cast = f"CASE WHEN t{k} = CAST(x{k} AS VARCHAR) THEN CAST(x{k} AS DOUBLE PRECISION) "
+    return f"CASE WHEN {' AND '.join(forms)} THEN {cast}ELSE CAST(t{k} AS DOUBLE PRECISION) END END AS n{k}"
 
 
 def _within(number: str, low: float, high: float) -> str:

@@ -116,6 +116,7 @@ def test_the_file_is_a_program_that_needs_no_packages(tmp_path):
     np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-12)
     for table, sentence in (
         ("n\n1\n", "The table lacks the column 'flag'."),
+        (",".join(frame) + "\n1,1\n", "Row 1 has another number of cells than the first line."),
         (",".join(frame) + "\nabc,1,x,T\n", "Row 1: The value 'abc' of 'x y' is not a number."),
     ):
         refused = subprocess.run(run, input=table, capture_output=True, text=True)

@@ -99,6 +99,12 @@ def test_the_worst_error_is_that_of_all_rows(number):
     assert stated <= 0.1
 
 
+def test_long_names_are_divided_at_underscores():
+    frame = pd.DataFrame({"level_of_serum": ["low", "high"] * 20, "y": ["p", "q", "q", "q"] * 10})
+    classifier = fitted(read_table(frame).dataset(), ((1,), ()))
+    assert "level_<wbr>of_<wbr>serum" in classifier_to_scorecard(classifier, 0.1)
+
+
 def test_a_smaller_error_needs_more_points():
     classifier = two_classes()[1]
     most, errors = [], []

@@ -98,6 +98,23 @@ def test_columns_of_text_hold_numbers_and_truth_values_as_well():
         assert shares == pytest.approx(expected(classifier, same), abs=1e-9)
 
 
+def test_texts_that_only_begin_like_numbers_were_never_seen():
+    """SQLite casts 1-1 to 1 and - to 0, and a no-break space before a number to 0."""
+    classifier = networks()["chain"]
+    kinds = ["-", "1-1", "2024-05-31", ".", "1e", "E", "1.0.0", "-1-", "1e2.0", "--1", "1E5E1", "e1"]
+    frame = rows(2, len(kinds)).drop(columns=TARGET).astype(str).assign(n=kinds)
+    numbers = frame.assign(
+        n=["+1", "1.", "1e0", "10E-1", "1.0e+0", "\u00a01", "-0", ".0", "2", "01", "1", "\t2"]
+    )
+    numbers["x y"] = "\u00a0" + numbers["x y"]
+    for asked in (frame, numbers):
+        shares = queried(classifier, asked)[[f"P({label})" for label in classifier.classes]].to_numpy()
+        read = asked.assign(**{"x y": asked["x y"].str.strip()})
+        assert shares == pytest.approx(
+            classifier.predict_proba(classifier.encode(read, ignore_unseen=True)), abs=1e-9
+        )
+
+
 def test_duckdb_returns_the_same_for_every_type_of_column():
     duckdb = pytest.importorskip("duckdb")
     classifier = networks("state")["chain"]
