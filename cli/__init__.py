@@ -71,7 +71,7 @@ def _end(code: int) -> NoReturn:
 
 
 class PipeSafeStream:
-    """A text stream that discards what it cannot write, instead of raising an error: to a closed pipe, or a full disk."""
+    """A text stream that discards what it cannot write, as to a closed pipe or a full disk, without an error."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

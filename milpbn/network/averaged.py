@@ -160,7 +160,10 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return the mean of the networks' P(variable | evidence) by state label; see `Classifier.posterior`.
 
-        `InputError` as there, and if the networks have different states of the variable, such as other intervals.
+        Raises
+        ------
+        InputError
+            As there, and if the networks have different states of the variable, such as other intervals.
         """
         return _mean(variable, [member.posterior(variable, evidence) for member in self.members])
 

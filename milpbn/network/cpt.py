@@ -70,12 +70,30 @@ def fit_cpts(
 
     with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
     P12). A parent configuration without samples has the uniform row, even with a = 0. These are Laplace-smoothed
-    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one. Training samples
-    have no unknown values; the structure has the data's variables, in their order. The Laplace constant is a >= 0 (P12
-    uses 1), and tables are smoothed towards ``uniform``, ``marginal`` or ``class``. There is one table per variable, in
-    order. `InputError` if the structure has other variables than the data, a value has no state, ``smoothing`` is
-    negative or above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
-    `MAX_TABLE_ENTRIES` entries.
+    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples, without unknown values.
+    structure : Structure
+        Parent sets over the data's variables, in the data's order.
+    smoothing : float
+        Laplace constant a >= 0 (P12 uses 1).
+    smoothing_towards : str
+        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
+
+    Returns
+    -------
+    list of Cpt, length V
+        One per variable, in order.
+
+    Raises
+    ------
+    InputError
+        If the structure has other variables than the data, a value has no state, ``smoothing`` is negative or
+        above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
+        `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     check_smoothing(smoothing)
@@ -209,12 +227,32 @@ def class_log_joint(
     """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
     An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of the
-    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states. Codes have
-    the shape (M, V), with `UNKNOWN` (-1) allowed; the last column, the class, is ignored, and every class in turn takes
-    its place. The names are those of the structure, the tables its own or some of them. The function `logarithm` is
-    applied to them: `milpbn.network.fixed_point` rounds to few bits, and tables of `log_cpts` need none. The result,
-    shape (M, C), is in nats, ``-inf`` where an unsmoothed table holds 0. `InputError` if the codes have another number
-    of columns than the structure, or a code is out of range.
+    child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (M, V)
+        State codes, `UNKNOWN` (-1) allowed. The last column, the class, is ignored; every class in turn takes its
+        place.
+    structure : Structure
+        Of which the names are read.
+    cpts : sequence of Cpt
+        Tables of the structure, or some of them.
+    n_classes : int
+        Number of classes C.
+    logarithm : callable
+        Function that is applied to the tables. `milpbn.network.fixed_point` rounds to few bits; tables of
+        `log_cpts` need no logarithm.
+
+    Returns
+    -------
+    float64 array, shape (M, C)
+        In nats; ``-inf`` where an unsmoothed table holds 0.
+
+    Raises
+    ------
+    InputError
+        If the codes have another number of columns than the structure, or a code is out of range.
     """
     n_features = len(structure.names) - 1
     if codes.ndim != 2 or codes.shape[1] != n_features + 1:

@@ -12,8 +12,18 @@ from milpbn.util.validation import real_number
 def log_margins(log_joint: NDArray[np.float64], y: NDArray[np.integer]) -> NDArray[np.float64]:
     """Return log P(c_m, z_m) - max_{c != c_m} log P(c, z_m): the logarithm of (8) of Peharz and Pernkopf (2012).
 
-    The log-joint, shape (M, C), is in nats, ``-inf`` allowed; true class codes, shape (M,), are known. Log-margins,
-    shape (M,), are positive for samples that are classified correctly, and 0 for a tie, even a tie of probabilities 0.
+    Parameters
+    ----------
+    log_joint : float64 array, shape (M, C)
+        log P(c, z_m) in nats, ``-inf`` allowed.
+    y : integer array, shape (M,)
+        True class codes; none may be unknown.
+
+    Returns
+    -------
+    float64 array, shape (M,)
+        In nats; positive for samples that are classified correctly, and 0 for a tie, even a tie of
+        probabilities 0.
     """
     rows = np.arange(len(y))
     rivals = log_joint.copy()

@@ -69,15 +69,27 @@ def monitor(
 ) -> Monitoring:
     """Compare new rows with the reference, and raise an alarm where a change is large and cannot be chance.
 
-    New rows and reference are encoded by the classifier. Without a reference, columns and classes are compared with the
-    numbers of training rows in each state, which the classifier's file holds; weights are then ignored, missing values
-    only counted unless a column has no others, and predictions and log P(row) left out. If the reference is the
-    training rows and the classifier can be fitted again, they are judged by tables of folds that hold them out. An
-    alarm needs a small p-value, and more than a limit: `psi` is that of the population stability index, and `loss` that
-    of a log-loss or cost: its excess over the value that the probabilities predict, less the excess in the reference,
-    as a share of that value. `alpha` is the probability of a false alarm in the whole comparison, at most; every figure
-    that is judged gets an equal part. `InputError` if there are no rows, a limit is out of range, or a file without the
-    rows by state has no reference.
+    Parameters
+    ----------
+    classifier : Classifier, PseudoClassifier or AveragedClassifier
+        The classifier.
+    new, reference : Dataset
+        Rows, encoded by it. Without a reference, columns and classes are compared with the numbers of training rows in
+        each state, which the classifier's file holds; weights are then ignored, missing values only counted unless a
+        column has no others, and predictions and log P(row) left out. If the reference is the training rows and the
+        classifier can be fitted again, they are judged by tables of folds that hold them out.
+    psi : float
+        Limit of the population stability index. An alarm needs a larger one, and a small p-value.
+    loss : float
+        Limit of a log-loss or cost: its excess over the value that the probabilities predict, less the excess in the
+        reference, as a share of that value. An alarm needs a larger share, and a small p-value.
+    alpha : float
+        Probability of a false alarm in the whole comparison, at most; every figure that is judged gets an equal part.
+
+    Raises
+    ------
+    InputError
+        If there are no rows, a limit is out of range, or a file without the rows by state has no reference.
     """
     psi, loss, alpha = (real_number(*item) for item in (("psi", psi), ("loss", loss), ("alpha", alpha)))
     if psi < 0 or loss < 0 or not 0 < alpha < 1:
@@ -118,7 +130,12 @@ def strangeness(classifier: TableClassifier, data: Dataset) -> NDArray[np.float6
 
     It is near 1 for a row unlike almost all that the network generates, and compares log P(known features of the row).
     The rows of the network, `SAMPLE` with a fixed seed, lack the features that the row lacks. Values that training
-    never saw count as missing. `InputError` if the model has no joint distribution.
+    never saw count as missing.
+
+    Raises
+    ------
+    InputError
+        If the model has no joint distribution.
     """
     codes = np.where(data.codes < 0, MISSING, data.codes)
     if data.has_class:

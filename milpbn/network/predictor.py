@@ -111,11 +111,19 @@ class ProbabilityPredictor(Predictor):
     def deciding(self, costs: Costs | DecisionRule | None, *, positive: str | None = None) -> Self:
         """Return the same model with costs: it predicts the class of least expected cost.
 
-        Costs are by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes, where
-        `positive` may be missed, by default the one that is less probable without any evidence. With ``"abstain": 2``,
-        also alone or as a column of costs, the answer is "do not know" where that costs less. With None the most
-        probable class is predicted. `InputError` if the costs are not those of the classes, or the model cannot have
-        any.
+        Parameters
+        ----------
+        costs : mapping, data frame, DecisionRule or None
+            Costs by true label and chosen label; or ``{"missed": 20, "false_alarm": 1}`` of two classes. With
+            ``"abstain": 2``, also alone or as a column of costs, the answer is "do not know" where that costs less.
+            None: the most probable class is predicted.
+        positive : str, optional
+            The class that may be missed; by default the one that is less probable without any evidence.
+
+        Raises
+        ------
+        InputError
+            If the costs are not those of the classes, or the model cannot have any.
         """
         if costs is not None and not isinstance(costs, DecisionRule):
             of_two = isinstance(costs, Mapping) and not any(isinstance(v, Mapping) for v in costs.values())
@@ -240,16 +248,33 @@ def encode(
 ) -> Dataset:
     """Return all rows as codes of the states of the given variables, or of several sets of them.
 
-    A `Dataset` must be encoded with these variables, features first and the class last, and is returned unchanged; with
-    several sets it is an `Encodings` of all of them, in this order. `milpbn.data.read_encodings` reads other sources:
-    columns are matched by name, and columns may be absent. Values without a state become `UNKNOWN`, missing ones
-    `MISSING`. The form is what is known about the cells of text files; `has_class` says whether the last variable is a
-    class.
+    Parameters
+    ----------
+    source : Dataset, Table, pandas.DataFrame, str or path-like
+        A `Dataset` must be encoded with these variables, and is returned unchanged; with several sets it is an
+        `Encodings` of all of them, in this order. `milpbn.data.read_encodings` reads other sources: columns are
+        matched by name, and columns may be absent. Values without a state become `UNKNOWN`, missing ones `MISSING`.
+    *sets : tuples of Variable
+        Features first, the class variable last.
+    form : TextFormat, optional
+        What is known about the cells of text files.
+    ignore_unseen : bool
+        Warn, and do not refuse the table, if no value of some feature occurs in the training data.
+    has_class : bool
+        Whether the last variable is a class.
 
-    A `DataWarning` says that columns are absent, whose features are marginalised, and a `MilpbnWarning` that most
-    values of some feature do not occur in the training data. `InputError` if a dataset has other variables, if the
-    table cannot be read or has none of the features, or, unless `ignore_unseen`, if no value of some feature occurs in
-    the training data (`milpbn.data.encodings.check_seen`).
+    Warns
+    -----
+    DataWarning
+        If columns are absent; their features are marginalised.
+    MilpbnWarning
+        If most values of some feature do not occur in the training data, and the table is not refused.
+
+    Raises
+    ------
+    InputError
+        If a dataset has other variables, if the table cannot be read or has none of the features, or if no value of
+        some feature occurs in the training data (`milpbn.data.encodings.check_seen`).
     """
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas

@@ -169,9 +169,17 @@ def check_picture(path: str | os.PathLike[str]) -> None:
 def save(scene: Scene, path: str | os.PathLike[str]) -> None:
     """Write a picture, whole or not at all.
 
-    The scene is what one of the functions ``draw_...`` returned; the path ends in ``.png``, ``.svg`` or ``.pdf``.
-    `InputError` if the suffix is another, the file cannot be written, or the extra ``[plot]`` is missing for a PNG or
-    PDF.
+    Parameters
+    ----------
+    scene : Scene
+        What one of the functions ``draw_...`` returned.
+    path : path
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another, the file cannot be written, or the extra ``[plot]`` is missing for a PNG or PDF.
     """
     check_picture(path)
     if os.path.splitext(path)[1].lower() == ".svg":

@@ -42,10 +42,27 @@ def draw_curve(
 ) -> Scene:
     """Draw how well a class is told from the others, or each of at most eight classes from all others.
 
-    Dots on the curve of a single class are the decisions of the classifier; dashed lines are what chance gives. The
-    kind is one of `CURVES`; rows have a class and probabilities (`milpbn.trials.judged.Judged.of`). The `positive`
-    class is by default each class that the rows have. The name is that of the data, the width that of the picture in
-    pixels. `InputError` if there are no probabilities, or no class of which only some rows are.
+    Dots on the curve of a single class are the decisions of the classifier; dashed lines are what chance gives.
+
+    Parameters
+    ----------
+    kind : str
+        One of `CURVES`.
+    rows : Judged
+        Rows with a class, with probabilities (`milpbn.trials.judged.Judged.of`).
+    classes : sequence of str
+        Class labels.
+    positive : str, optional
+        The class; by default each class that the rows have.
+    name : str
+        Name of the data.
+    width : float
+        Of the picture, in pixels.
+
+    Raises
+    ------
+    InputError
+        If there are no probabilities, or no class of which only some rows are.
     """
     if rows.classes is None or rows.predicted is None or rows.probabilities is None:
         raise InputError("Without probabilities of the classes there are no curves to draw.")

@@ -20,8 +20,14 @@ from milpbn.util.printing import printable
 def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float = 680.0) -> Scene:
     """Draw the log-odds of a prediction as a waterfall: every bar begins where the one above it ends.
 
-    The largest contributions are `shown` beside the base rate; the others are one bar. The width of the picture, in
-    pixels, grows where it is not enough.
+    Parameters
+    ----------
+    explanation : LocalExplanation
+        Why a sample gets its class.
+    shown : int
+        Number of contributions beside the base rate, the largest; the others are one bar.
+    width : float
+        Of the picture, in pixels; it grows where this is not enough.
     """
     rows, at = [], 0.0
     for value, name in explanation.rows(shown):
@@ -51,8 +57,16 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
 def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, width: float = 680.0) -> Scene:
     """Draw how much each feature's family moves the predictions, the most important first.
 
-    The base rate of the classes is no feature's. It has no bar, and a line of the picture says how large it is. There
-    is a bar for as many features as are `shown`. The width of the picture, in pixels, grows where it is not enough.
+    The base rate of the classes is no feature's. It has no bar, and a line of the picture says how large it is.
+
+    Parameters
+    ----------
+    importances : sequence of FamilyImportance
+        As `milpbn.network.explanation.GlobalExplanation` has them.
+    shown : int
+        Number of bars.
+    width : float
+        Of the picture, in pixels; it grows where this is not enough.
     """
     features = [each for each in importances if each.part != "base rate"]
     lines = [f"{printable(each.name)}: {each.mean_absolute:.3f}" for each in importances[len(features) :]]
@@ -76,8 +90,14 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, w
 def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scene:
     """Draw the histogram of the log-margins: wrong predictions, those below gamma, and all others.
 
-    They are those of samples whose class is known; the name is that of the data, the width that of the picture in
-    pixels.
+    Parameters
+    ----------
+    margins : Margins
+        Of the samples whose class is known.
+    name : str
+        Name of the data.
+    width : float
+        Of the picture, in pixels.
     """
     finite = margins.log_margins[np.isfinite(margins.log_margins)]
     if not finite.size:
@@ -128,8 +148,16 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
 def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
     """Draw a family's table: for every cell the probability under each class, darker where it speaks for the class.
 
-    A curve or an interaction of columns is drawn by `milpbn.plotting.columns.draw_column`. The target is the name of
-    the class variable. As many rows as are `shown` have the largest log-ratios; the others are left out.
+    A curve or an interaction of columns is drawn by `milpbn.plotting.columns.draw_column`.
+
+    Parameters
+    ----------
+    table : FamilyTable
+        One family with the class.
+    target : str
+        Name of the class variable.
+    shown : int
+        Number of rows, those with the largest log-ratios; the others are left out.
     """
     if table.form != "family":
         return draw_column(table, target)

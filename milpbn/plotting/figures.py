@@ -19,9 +19,18 @@ from milpbn.util.printing import printable
 def draw_comparison(document: Mapping[str, Any]) -> Scene:
     """Draw the accuracies of ``milpbn compare --output`` with their intervals, and the differences to one learner.
 
-    Where a class has less than 10 % of the rows, ROC-AUC takes the place of the accuracy. The document is the contents
-    of the file. Where it lacks intervals or differences there are none in the picture, and where it lacks test rows the
-    accuracies are those of the training rows. `InputError` if it is not such a file, or has no accuracies.
+    Where a class has less than 10 % of the rows, ROC-AUC takes the place of the accuracy.
+
+    Parameters
+    ----------
+    document : mapping
+        The contents of the file. Where it lacks intervals or differences there are none in the picture, and where it
+        lacks test rows the accuracies are those of the training rows.
+
+    Raises
+    ------
+    InputError
+        If it is not such a file, or has no accuracies.
     """
     rows = document.get("rows")
     if not isinstance(rows, list) or not all(isinstance(row, Mapping) and "name" in row for row in rows):
@@ -127,8 +136,14 @@ def _difference(row: Mapping[str, Any], key: str) -> tuple[float, tuple[float, f
 def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str = "") -> Scene:
     """Draw accuracy over bits per parameter, beside that of double precision (figure 2 of Pernkopf et al. 2011).
 
-    Figures are bits and accuracy, as `milpbn.network.fixed_point.accuracy_by_width` returns them; `double` is the
-    accuracy with float64 parameters.
+    Parameters
+    ----------
+    figures : sequence of (int, float)
+        Bits and accuracy, as `milpbn.network.fixed_point.accuracy_by_width` returns them.
+    double : float
+        Accuracy with float64 parameters.
+    title : str
+        Above the picture.
     """
     values = [100.0 * accuracy for _, accuracy in figures]
     low, high = min(*values, 100.0 * double), max(*values, 100.0 * double)
@@ -204,9 +219,16 @@ def draw_points(
 ) -> Scene:
     """Draw points of several colours, with the lower part of the convex hull of each colour.
 
-    The series are the points of each colour, at least one in all; labels are the names of the axes, and `x` the limits
-    of the first one, by default those of the points. The picture reaches up to the share `shown` of the points, from
-    the lowest, and says how many are above.
+    Parameters
+    ----------
+    series : mapping of str to sequence of (float, float)
+        The points of each colour, at least one in all.
+    labels : (str, str)
+        Names of the axes.
+    x : (float, float), optional
+        Limits of the first axis; by default those of the points.
+    shown : float
+        Share of the points that the picture reaches up to, from the lowest; it says how many are above.
     """
     points = [point for own in series.values() for point in own]
     heights = np.array([y for _, y in points])

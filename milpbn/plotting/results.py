@@ -28,9 +28,18 @@ def draw_structure(
 ) -> Scene:
     """Draw a structure.
 
-    Losses by (parent, child) are what the score loses without each arc, in nats (`milpbn.solving.gains.arc_losses`);
-    arcs that are not proved to be in every optimum are dashed. The title is a line above the picture; `has_class` says
-    whether the last variable is a class.
+    Parameters
+    ----------
+    structure : Structure
+        Any acyclic structure.
+    losses : mapping of (parent, child) to float, optional
+        What the score loses without each arc, in nats (`milpbn.solving.gains.arc_losses`).
+    proved : ProvedArcs, optional
+        Arcs that every optimum has; others are dashed.
+    title : str, optional
+        A line above the picture.
+    has_class : bool
+        Whether the last variable is a class.
     """
     index = {name: i for i, name in enumerate(structure.names)}
     inside = None if proved is None else {(index[j], index[i]) for j, i in proved.inside}
@@ -41,7 +50,17 @@ def draw_structure(
 def draw_trace(result: Result, width: float = 640.0) -> Scene:
     """Draw incumbent and bound over time, the gap between them shaded.
 
-    The width of the picture is in pixels. `InputError` if the result has no trace.
+    Parameters
+    ----------
+    result : Result
+        With a trace.
+    width : float
+        Of the picture, in pixels.
+
+    Raises
+    ------
+    InputError
+        If the result has no trace.
     """
     if not result.trace:
         raise InputError("The result has no trace to draw; it comes from a run that found nothing.")
@@ -70,7 +89,13 @@ def draw_trace(result: Result, width: float = 640.0) -> Scene:
 
 
 def draw_result(result: Result, losses: Mapping[tuple[int, int], float] | None = None) -> Scene:
-    """Draw the network, and beside or below it the trace; `InputError` if the result has no structure or no trace."""
+    """Draw the network, and beside or below it the trace.
+
+    Raises
+    ------
+    InputError
+        If the result has no structure or no trace.
+    """
     if result.structure is None:
         raise InputError("The result has no structure to draw.")
     has_class = result.data.classes > 0

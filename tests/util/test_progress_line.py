@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from milpbn.cli.streams import PipeSafeStream
+from milpbn.cli import PipeSafeStream
 from milpbn.solving.progress import HEADER, Progress
 from milpbn.util.progress_line import ProgressLine
 

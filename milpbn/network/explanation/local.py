@@ -151,7 +151,10 @@ class LocalExplanation(Prediction):
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
-        So many are `shown` beside the base rate; the rest is summed in one line.
+        Parameters
+        ----------
+        shown : int
+            Number of contributions beside the base rate; the rest is summed in one line.
         """
         odds = nats(self.log_odds)
         lines = [
@@ -189,9 +192,15 @@ def explain_rows(
 ) -> tuple[LocalExplanation, ...]:
     """Explain the prediction of every sample of data that are encoded with these variables, the class last.
 
-    There is one table per variable. The class to explain, `label`, is by default the most probable class of the sample
-    that is not `against`, and the class to compare with the most probable one of the others. `InputError` if a class is
-    not one of the classifier's, or both are the same.
+    `InputError` if a class is not one of the classifier's, or both are the same.
+
+    Parameters
+    ----------
+    cpts : sequence of Cpt, length V
+        One table per variable.
+    label, against : str, optional
+        The class to explain, by default the most probable class of the sample that is not `against`, and the class
+        to compare with, by default the most probable one of the others.
     """
     classes = variables[-1].states
     label, against = check_classes(classes, label, against)

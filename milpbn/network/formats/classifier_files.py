@@ -47,7 +47,10 @@ DECIDING = 2
 def save_classifier(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:
     """Write a classifier file atomically; the loaded classifier's predictions are identical to the last bit.
 
-    `InputError` if the file cannot be written, or a value of the provenance cannot be written as JSON.
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or a value of the provenance cannot be written as JSON.
     """
     atomic_write_text(path, dump_json(any_classifier_to_dict(classifier)))
 
@@ -55,7 +58,10 @@ def save_classifier(classifier: AnyClassifier, path: str | os.PathLike[str]) -> 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     """Read and check the classifier file of a Bayesian network.
 
-    `InputError` if the file cannot be read or is not valid; the message names the file and the first error in it.
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is not valid; the message names the file and the first error in it.
     """
     return _load(path, classifier_from_dict)
 

@@ -34,10 +34,22 @@ PROPERTIES = "milpbn"
 def to_networkx(network: AnyClassifier | Structure) -> nx.DiGraph:
     """Return a classifier or a structure as a directed graph whose nodes are the variables' names.
 
-    They have the order of its variables, the class last. The nodes of a classifier have the attributes ``states`` (list
-    of str), ``parents`` (list of str) and ``table`` (float64 array of shape (states of each parent..., own states)),
-    and milpbn's properties (`milpbn.network.formats.plain_network`) as text. Those of a structure have none.
-    `InputError` if networkx is not installed, or the classifier is not one network.
+    Parameters
+    ----------
+    network : Classifier or Structure
+        The nodes have the order of its variables, the class last.
+
+    Returns
+    -------
+    networkx.DiGraph
+        The nodes of a classifier have the attributes ``states`` (list of str), ``parents`` (list of str) and ``table``
+        (float64 array of shape (states of each parent..., own states)), and milpbn's properties
+        (`milpbn.network.formats.plain_network`) as text. Those of a structure have none.
+
+    Raises
+    ------
+    InputError
+        If networkx is not installed, or the classifier is not one network.
     """
     nx = import_extra("networkx", "formats", "This conversion")
     graph = nx.DiGraph()
@@ -56,9 +68,18 @@ def to_networkx(network: AnyClassifier | Structure) -> nx.DiGraph:
 def from_networkx(graph: nx.DiGraph, target: str | None = None) -> Classifier:
     """Return the classifier in a graph whose nodes have the attributes that `to_networkx` writes.
 
-    Names other than text are converted with ``str``. The target is the name of the class variable; graphs of
-    `to_networkx` name it themselves. `InputError` if a node lacks ``states``, ``parents`` or ``table``, its parents are
-    not those of the arcs, or `as_classifier` raises it.
+    Parameters
+    ----------
+    graph : networkx.DiGraph
+        The names of the nodes become names of variables; others than text are converted with ``str``.
+    target : str, optional
+        Name of the class variable; graphs of `to_networkx` name it themselves.
+
+    Raises
+    ------
+    InputError
+        If a node lacks ``states``, ``parents`` or ``table``, its parents are not those of the arcs, or `as_classifier`
+        raises it.
     """
     _require(graph, "A DiGraph of networkx", "predecessors")
     nodes = []
@@ -80,7 +101,10 @@ def from_networkx(graph: nx.DiGraph, target: str | None = None) -> Classifier:
 def structure_from_networkx(graph: nx.DiGraph, target: str) -> Structure:
     """Return the structure of a directed graph, the class variable last; attributes are not read.
 
-    `InputError` if the target is not a node, or the graph has a cycle.
+    Raises
+    ------
+    InputError
+        If the target is not a node, or the graph has a cycle.
     """
     _require(graph, "A DiGraph of networkx", "predecessors")
     names = [str(key) for key in graph.nodes if str(key) != target]
@@ -94,7 +118,12 @@ def to_pgmpy(classifier: AnyClassifier) -> DiscreteBayesianNetwork:
     """Return a classifier as pgmpy's model, with the labels as names of states.
 
     milpbn's properties (the class, cuts, ...) become attributes of the nodes, so that `from_pgmpy` gives the same
-    classifier back. `InputError` if pgmpy is not installed, or the classifier is not one network.
+    classifier back.
+
+    Raises
+    ------
+    InputError
+        If pgmpy is not installed, or the classifier is not one network.
     """
     models = import_extra("pgmpy.models", "formats", "This conversion")
     factors = import_extra("pgmpy.factors.discrete", "formats", "This conversion")
@@ -121,10 +150,18 @@ def to_pgmpy(classifier: AnyClassifier) -> DiscreteBayesianNetwork:
 def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Classifier:
     """Return pgmpy's model as a classifier.
 
-    It is a discrete network with a table for every node. Names of states other than text are converted with ``str``;
-    predicted labels have their type. The target is the name of the class variable; models of `to_pgmpy` name it
-    themselves. `InputError` if a node has no table, or one that does not fit the graph or the other tables, or
-    `as_classifier` raises it.
+    Parameters
+    ----------
+    model : DiscreteBayesianNetwork
+        A discrete network with a table for every node. Names of states other than text are converted with ``str``;
+        predicted labels have their type.
+    target : str, optional
+        Name of the class variable; models of `to_pgmpy` name it themselves.
+
+    Raises
+    ------
+    InputError
+        If a node has no table, or one that does not fit the graph or the other tables, or `as_classifier` raises it.
     """
     _require(model, "A DiscreteBayesianNetwork of pgmpy", "get_cpds")
     cpds = {key: model.get_cpds(key) for key in model.nodes}
@@ -157,7 +194,12 @@ def to_pyagrum(classifier: AnyClassifier) -> BayesNet:
     """Return a classifier as pyAgrum's Bayesian network, with the labels as labels.
 
     milpbn's properties (the class, cuts, ...) are in the network's property ``milpbn``, so that `from_pyagrum` gives
-    the same classifier back. `InputError` if pyAgrum is not installed, or the classifier is not one network.
+    the same classifier back.
+
+    Raises
+    ------
+    InputError
+        If pyAgrum is not installed, or the classifier is not one network.
     """
     gum = import_extra("pyagrum", "formats", "This conversion")
     nodes = plain_nodes(classifier, "A network of pyAgrum")
@@ -179,8 +221,17 @@ def to_pyagrum(classifier: AnyClassifier) -> BayesNet:
 def from_pyagrum(network: BayesNet, target: str | None = None) -> Classifier:
     """Return pyAgrum's Bayesian network as a classifier.
 
-    Labels of range and integer variables are taken as numbers, others as text. The target is the name of the class
-    variable; networks of `to_pyagrum` name it themselves. `InputError` if `as_classifier` raises it.
+    Parameters
+    ----------
+    network : pyagrum.BayesNet
+        The network. Labels of range and integer variables are taken as numbers, others as text.
+    target : str, optional
+        Name of the class variable; networks of `to_pyagrum` name it themselves.
+
+    Raises
+    ------
+    InputError
+        If `as_classifier` raises it.
     """
     _require(network, "A BayesNet of pyAgrum", "propertyWithDefault")
     try:

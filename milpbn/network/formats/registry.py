@@ -86,9 +86,17 @@ _OF_WINDOWS = (".xdsl", ".net", ".dne", ".dnet")
 def read_network(path: str | os.PathLike[str], target: str | None = None) -> AnyClassifier:
     """Read a classifier from a file of any format in `READERS`.
 
-    The ending of its name determines the format. The target is the name of the class variable, which files of milpbn
-    name themselves. `InputError` if the ending is unknown, or the file cannot be read or holds no network; the message
-    names the file.
+    Parameters
+    ----------
+    path : str or path-like
+        The file; the ending of its name determines the format.
+    target : str, optional
+        Name of the class variable. Files of milpbn name it themselves.
+
+    Raises
+    ------
+    InputError
+        If the ending is unknown, or the file cannot be read or holds no network; the message names the file.
     """
     ending = ending_of(path, READERS)
     if ending is None:
@@ -107,8 +115,11 @@ def write_network(
 ) -> None:
     """Write a classifier atomically to a file of any format in `WRITERS`; the ending of its name determines the format.
 
-    `InputError` if the ending is unknown, the format cannot hold this kind of classifier, the file cannot be written,
-    or `worst_error`, that of a scorecard, is given for another format.
+    Raises
+    ------
+    InputError
+        If the ending is unknown, the format cannot hold this kind of classifier, the file cannot be written, or
+        `worst_error`, that of a scorecard, is given for another format.
     """
     ending = check_network_ending(path, worst_error)
     content = (

@@ -30,8 +30,17 @@ _PLAIN = re.compile(r"(?!.*->)[^\W_][\w.()/:+=-]*(?: [\w.()/:+=-]+)*")
 def read_structure(path: str | os.PathLike[str], names: Sequence[str]) -> Structure:
     """Read a structure over the given variables from a file of any kind that `read_parents` accepts.
 
-    The names are the data's variables, the class last; those that are not in the file have no parents. `InputError` if
-    the file is unusable, names an unknown variable, or has a cycle.
+    Parameters
+    ----------
+    path : str or path-like
+        Classifier file, ``result.json`` or arc list.
+    names : sequence of str
+        The data's variables, the class last. Variables that are not in the file have no parents.
+
+    Raises
+    ------
+    InputError
+        If the file is unusable, names an unknown variable, or has a cycle.
     """
     mapping = read_parents(path, names)
     try:
@@ -43,9 +52,20 @@ def read_structure(path: str | os.PathLike[str], names: Sequence[str]) -> Struct
 def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = None) -> dict[str, list[str]]:
     """Return ``{variable: [parents...]}`` from a classifier file, a ``result.json`` or an arc list.
 
-    A file that starts with ``{`` is JSON, and the structure is under its key ``structure``. Any other file is an arc
-    list. An arc list must not contain other names than those of all variables, if they are given. `InputError` if the
-    file is unusable; the message names the file and, for an arc list, the line.
+    A file that starts with ``{`` is JSON, and the structure is under its key ``structure``. Any other file is an
+    arc list.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of the file.
+    names : collection of str, optional
+        Names of all variables; an arc list must not contain other names.
+
+    Raises
+    ------
+    InputError
+        If the file is unusable; the message names the file and, for an arc list, the line.
     """
     text = read_text(path, "structure file")
     try:
@@ -108,7 +128,10 @@ def format_arcs(structure: Structure) -> str:
 def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
     """Write a structure atomically as an arc list, which `read_structure` reads.
 
-    `InputError` if the file cannot be written.
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
     """
     atomic_write_text(path, format_arcs(structure))
 

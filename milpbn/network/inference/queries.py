@@ -76,9 +76,22 @@ class Queries:
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return P(variable | evidence) by state label.
 
-        The variable is a feature or the class, and not in the evidence, which has known values of any variables by
-        name; a `MilpbnWarning` says if training never saw one. `InputError` if a name or a class label is unknown, the
-        evidence is impossible, or the tables would need too much memory.
+        Parameters
+        ----------
+        variable : str
+            Name of a feature or of the class, which is not in the evidence.
+        evidence : mapping from name to value, optional
+            Known values of any variables.
+
+        Raises
+        ------
+        InputError
+            If a name or a class label is unknown, the evidence is impossible, or the tables would need too much memory.
+
+        Warns
+        -----
+        MilpbnWarning
+            If training never saw a value of the evidence.
         """
         network = self._network()
         i = _index(network, variable)
@@ -132,9 +145,24 @@ class Queries:
     ) -> Dataset:
         """Return independent samples of all variables from P(variables | evidence).
 
-        The rows are in this classifier's states, of which the property ``labels`` has the labels. Every row has the
-        values of the evidence, as for `posterior`. The seed may be a generator; None draws other samples each time.
-        `InputError` as `posterior` raises it.
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows, at least 1.
+        evidence : mapping from name to value, optional
+            Known values, which every row has; see `posterior`.
+        random_state : int, Generator or None
+            Seed, or the generator itself; None draws other samples each time.
+
+        Returns
+        -------
+        Dataset
+            The rows in this classifier's states; its property ``labels`` has their labels.
+
+        Raises
+        ------
+        InputError
+            See `posterior`.
         """
         network = self._network()
         n_samples = whole_number("n_samples", n_samples)
@@ -158,8 +186,12 @@ class Queries:
     def log_likelihood(self, source: Any) -> NDArray[np.float64]:
         """Return log P(known values of the row) of every row, in nats, shape (M,).
 
-        Missing features are summed over, and so is the class where the row has none that the classifier knows. Samples
-        are as for `milpbn.network.predictor.encode`.
+        Missing features are summed over, and so is the class where the row has none that the classifier knows.
+
+        Parameters
+        ----------
+        source : Dataset, pandas.DataFrame, str or path-like
+            Samples; see `milpbn.network.predictor.encode`.
         """
         network = self._network()
         data = self.encode(source)  # type: ignore[attr-defined]  # of every subclass with a network

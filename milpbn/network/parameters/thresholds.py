@@ -44,13 +44,29 @@ def decide_by_folds(
 ) -> tuple[TableClassifier | AveragedClassifier, ClassFigures]:
     """Return a classifier of two classes with a threshold, and what it does on held-out training rows.
 
-    The training rows are encoded by the classifier. Folds hold out every one of them once; the tables are fitted to the
-    others, and the structure, its cuts and the parameters' kappa and strength stay as they are. The threshold is
-    halfway between two of the probabilities: the highest one that finds the share `sensitivity` of the class, above 0
-    and at most 1, or the lowest one with at most the share `alarm_rate` of alarms, above 0 and below 1. One of the two
-    is given. The class to detect is `positive`, by default the rarer one. `InputError` if there are more than two
-    classes, a share is out of range or cannot be reached, the rows are not those that the classifier was fitted to, or
-    its tables are those of the recipe ``accurate``.
+    Folds hold out every training row once; the tables are fitted to the others, and the structure, its cuts and the
+    parameters' kappa and strength stay as they are. The threshold is halfway between two of the probabilities.
+
+    Parameters
+    ----------
+    classifier : Classifier or AveragedClassifier
+        The classifier of the training rows.
+    train : Dataset
+        Its training rows, encoded by it.
+    sensitivity : float, optional
+        The threshold is the highest one that finds this share of the class; above 0, at most 1.
+    alarm_rate : float, optional
+        The threshold is the lowest one with at most this share of alarms; above 0, below 1. One of the two is given.
+    positive : str, optional
+        The class to detect; by default the rarer one.
+    random_state : int
+        Seed of the folds.
+
+    Raises
+    ------
+    InputError
+        If there are more than two classes, a share is out of range or cannot be reached, the rows are not those that
+        the classifier was fitted to, or its tables are those of the recipe ``accurate``.
     """
     if (sensitivity is None) == (alarm_rate is None):
         raise InputError("Give either a sensitivity (--sensitivity) or a rate of alarms (--alarm-rate).")
