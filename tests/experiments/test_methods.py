@@ -52,7 +52,7 @@ def work(part, needed=None):
 
 def small_choice(score):
     choice = method(score, BUDGETS, 3).choice
-    return replace(choice, seconds=20.0, p=None if choice.p is None else (0.6, 0.9), max_parents=(1, 2))
+    return replace(choice, seconds=120.0, p=None if choice.p is None else (0.6, 0.9), max_parents=(1, 2))
 
 
 @pytest.mark.parametrize("name", ["sm", "sbm", "mdl"])
