@@ -1,5 +1,7 @@
 """The choice of an additive model by log-loss on held-out rows: cuts, interactions, share of naive Bayes, penalties.
 
+Columns of few integers, such as ratings or codes, have an order if that predicts held-out rows better.
+
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
 changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
 search in factors of 3. A small table has little to say about four strengths, so that they have a prior.
@@ -225,12 +227,21 @@ def coarse_part(data: Dataset) -> Dataset:
     return data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
 
 
+def has_integers(data: Dataset) -> bool:
+    """Return whether an undeclared column holds three or more integers that are states."""
+    few = set(data.few_integers)
+    return any(
+        v.cuts is None and v.n_states - v.missing_state > 2 and v.raw_column in few for v in data.variables
+    )
+
+
 def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
     penalty = candidate.penalty
     strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
     cuts = f"{candidate.cuts}, " if candidate.cuts else ""
-    return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}"
+    order = ", integers in order" if penalty.ordered else ""
+    return f"{cuts}{candidate.structure}{order}, kappa {penalty.kappa:g}, strengths {strengths}"
 
 
 def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
@@ -250,7 +261,9 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 best = found
         best = _tuned(folds, best)
         tried.append(best)
-        for change in _changes(other_cuts, ["forest", *structures], folds.sources.exact is not None):
+        integers = has_integers(folds.parts(first.cuts)[0].train)
+        exact = folds.sources.exact is not None
+        for change in _changes(other_cuts, ["forest", *structures], integers, exact):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
@@ -285,9 +298,11 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 
 
 def _changes(
-    other_cuts: Sequence[str], structures: Sequence[str], exact: bool
+    other_cuts: Sequence[str], structures: Sequence[str], integers: bool, exact: bool
 ) -> Iterator[Callable[[Setup], Setup]]:
     """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
+    if integers:
+        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=True))
     for structure in structures:
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
     for kappa in KAPPAS:
@@ -326,6 +341,7 @@ def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
 def _used(folds: Folds, candidate: Setup) -> list[str]:
     """Return the names of the strengths that matter for a candidate."""
     curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
+    curves |= candidate.penalty.ordered
     names = ["main_ridge"] + ["main_smoothness"] * curves
     if candidate.structure != "none":
         names += ["pair_ridge"] + ["pair_smoothness"] * curves
@@ -350,6 +366,7 @@ def trial_of(
         structure=candidate.structure,
         **asdict(candidate.penalty.strengths),
         kappa=candidate.penalty.kappa,
+        ordered=candidate.penalty.ordered,
         log_loss=log_loss,
         difference=difference,
         standard_error=standard_error,

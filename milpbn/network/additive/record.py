@@ -37,6 +37,8 @@ class AdditiveTrial:
         a candidate that was given up after some folds it is the chosen one's and the difference there.
     difference, standard_error : float
         Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
+    ordered : bool
+        Whether columns of few integers have a penalty on the differences of neighbours.
     """
 
     cuts: str
@@ -49,6 +51,8 @@ class AdditiveTrial:
     log_loss: NotNegative | None
     difference: float
     standard_error: NotNegative
+    ordered: bool = False
+    LATER: ClassVar = ("ordered",)
 
     @property
     def strengths(self) -> tuple[float, float, float, float]:
@@ -58,7 +62,8 @@ class AdditiveTrial:
     def describe(self) -> str:
         """Return the candidate in words."""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
-        return f"{cuts}{STRUCTURES[self.structure]}, kappa {self.kappa:g}"
+        order = ", integers in order" if self.ordered else ""
+        return f"{cuts}{STRUCTURES[self.structure]}{order}, kappa {self.kappa:g}"
 
 
 @dataclass(frozen=True, kw_only=True)
