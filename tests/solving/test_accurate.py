@@ -126,6 +126,21 @@ def test_a_rule_of_three_columns_gets_a_table_over_them_and_a_score_that_admits_
     assert {trial.structure for trial in kept.parameters.additive.trials} == {"none", "forest", "exact"}
 
 
+def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
+    rng = np.random.default_rng(0)
+    rating, code = rng.integers(1, 9, (2, 400))
+    trend, jumps = 0.7 * (rating - 4.5), 6 * (code % 2) - 3
+    for column, score, ordered in ((rating, trend, True), (code, jumps, False)):
+        likely = rng.random(400) < 1 / (1 + np.exp(-score))
+        frame = pd.DataFrame({"few": column, "kind": np.where(likely, "yes", "no")})
+        record = run(frame).parameters.additive
+        assert record.choice.ordered is ordered
+        assert {trial.ordered for trial in record.trials} == {False, True}
+        assert ("integers in order" in record.choice.describe()) is ordered
+        declared = run(milpbn.read_table(frame, nominal=["few"], missing="state"))
+        assert not any(trial.ordered for trial in declared.parameters.additive.trials)
+
+
 def test_constraints_against_a_wide_network_are_kept() -> None:
     result = run(rule_of(200, 0), time_limit=20, constraints=Constraints(max_children={"*": 1}))
     children = [sum(j in own for own in result.classifier.structure.parents[:3]) for j in range(3)]

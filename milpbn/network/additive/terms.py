@@ -129,7 +129,9 @@ class AdditiveTerms:
             parts += [sparse.diags_array(ridge).tocsr(), sparse.block_diag(matrices, format="csr")]
         places = sparse.csr_array(sum(abs(part) for part in parts))
         rows, columns = places.nonzero()
-        self._known[ordered] = places, [np.asarray(part[rows, columns]).ravel() for part in parts]
+        # SciPy's choice of no entries is no array.
+        values = [np.asarray(part[rows, columns]).ravel() if len(rows) else np.empty(0) for part in parts]
+        self._known[ordered] = places, values
         return self._known[ordered]
 
     def penalty(self, strengths: Strengths, ordered: bool = False) -> sparse.csr_array:

@@ -89,7 +89,7 @@ def test_the_penalty_is_the_formula() -> None:
         return Variable(f"{n}{cuts}{missing}", states, own, missing_state=missing)
 
     variables = [of(5, True), of(3, False), of(4, True, True)]
-    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
+    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)], [variables[1].name])
     strengths = Strengths(0.4, 0.8, 1.6, 3.2)
     rng = np.random.default_rng(0)
     w = rng.normal(size=(terms.n_cells, 1))
@@ -103,6 +103,10 @@ def test_the_penalty_is_the_formula() -> None:
     steps = (np.diff(both, axis=0) ** 2).sum() + (np.diff(both[:, :3], axis=1) ** 2).sum()
     expected.append(1.6 * (both**2).sum() + 3.2 * steps)
     products = (w * (terms.penalty(strengths) @ w))[:, 0]
+    np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
+    expected[2] = 0.04 * plain @ plain + 0.8 * 3 / 8 * (np.diff(plain) ** 2).sum()
+    expected[4] += 3.2 * (np.diff(one, axis=1) ** 2).sum()
+    products = (w * (terms.penalty(strengths, ordered=True) @ w))[:, 0]
     np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
 
 
