@@ -161,29 +161,33 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
 
 
-def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("limit", [20, 0.01])
+def test_without_time_for_coefficients_the_folds_structure_is_kept(
+    monkeypatch: pytest.MonkeyPatch, limit: float
 ) -> None:
-    def narrow(question: Any, *arguments: Any, **options: Any) -> Result:
-        if question.score.max_parents > 2:
-            raise NoIncumbentError("The time limit ended.")
-        return maximise(question, *arguments, **options)
+    def slow(*_: Any, **__: Any) -> Result:
+        raise NoIncumbentError("The time limit ended.")
 
-    maximise = accurate.maximise
-    monkeypatch.setattr(accurate, "maximise", narrow)
-    result = run(rule_of(200, 0), time_limit=20)
-    assert result.score.max_parents == 2
-    assert result.parameters is not None
-    assert result.parameters.fitted
-    assert "tables are over a forest" in result.parameters.note
-    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
-    assert max(map(len, result.classifier.structure.parents)) == 2
+    monkeypatch.setattr(accurate, "maximise", slow)
+    data = rule_of(200, 0)
+    result = run(data, time_limit=limit)
+    record = result.parameters
+    assert record is not None
+    assert record.fitted
+    assert "the bound is one that needs no search" in record.note
+    assert ParameterFit.read(Fields(record.to_dict(), "x")) == record
+    assert (max(map(len, result.classifier.structure.parents)) > 2) is (limit > 1)
+    assert result.limit is Limit.TIME
+    coarse = learning.training_data(milpbn.read_table(data, missing="state"), "quantile:8")[0]
+    exact = rescore(coarse, result.structure, result.score)
+    assert result.objective == pytest.approx(exact)
+    assert result.bound >= result.objective
 
 
 def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever the limit; the search goes on until it has a structure."""
+    """Whatever the limit; the search goes on until it has a structure if that of the folds cannot be taken."""
 
     def late(*_: Any) -> Any:
         raise choice.OutOfTime
@@ -198,6 +202,7 @@ def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
     maximise = accurate.maximise
     monkeypatch.setattr(choice.Folds, "losses", late)
     monkeypatch.setattr(accurate, "maximise", slow)
+    monkeypatch.setattr(accurate._Recipe, "_preferred", lambda *_: None)
     result = run(frame_of(300), time_limit=0.01)
     assert seconds[0] + 5 < seconds[2]
     assert result.parameters is not None

@@ -120,6 +120,14 @@ def test_naive_bayes_leaves_each_training_row_out() -> None:
         np.testing.assert_allclose(found[m] - found[m].mean(), own - own.mean(), atol=1e-12)
 
 
+def test_gains_of_pairs_are_those_of_their_tables() -> None:
+    model = Additive(data_of(table_of(5, 3))[1])
+    residuals = Residuals(model, model.fit(Penalty()))
+    for pair, found in residuals.pairs().items():
+        assert found == pytest.approx(residuals.gain(pair), rel=1e-9)
+    assert [*residuals.pairs()] == [*combinations(residuals.features, 2)]
+
+
 def test_the_forest_has_the_pair_that_matters_together_only() -> None:
     data = data_of(table_of(4, 2, n=600))[1]
     assert (0, 1) in residual_forest(Additive(data))
