@@ -1,6 +1,6 @@
 """The choice of an additive model by log-loss on held-out rows: cuts, interactions, share of naive Bayes, penalties.
 
-Columns of few integers, such as ratings or codes, have an order if that predicts held-out rows better.
+Columns of few integers, such as ratings or codes, have an order unless held-out rows say that they have none.
 
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
 changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
@@ -227,14 +227,6 @@ def coarse_part(data: Dataset) -> Dataset:
     return data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
 
 
-def has_integers(data: Dataset) -> bool:
-    """Return whether an undeclared column holds three or more integers that are states."""
-    few = set(data.few_integers)
-    return any(
-        v.cuts is None and v.n_states - v.missing_state > 2 and v.raw_column in few for v in data.variables
-    )
-
-
 def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
     penalty = candidate.penalty
@@ -261,9 +253,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 best = found
         best = _tuned(folds, best)
         tried.append(best)
-        integers = has_integers(folds.parts(first.cuts)[0].train)
-        exact = folds.sources.exact is not None
-        for change in _changes(other_cuts, ["forest", *structures], integers, exact):
+        exact, ordered = folds.sources.exact is not None, first.penalty.ordered
+        for change in _changes(other_cuts, ["forest", *structures], ordered, exact):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
@@ -298,11 +289,11 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 
 
 def _changes(
-    other_cuts: Sequence[str], structures: Sequence[str], integers: bool, exact: bool
+    other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool
 ) -> Iterator[Callable[[Setup], Setup]]:
     """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
-    if integers:
-        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=True))
+    if ordered:
+        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=False))
     for structure in structures:
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
     for kappa in KAPPAS:

@@ -25,7 +25,7 @@ from milpbn.network.additive.choice import (
 )
 from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
-from milpbn.network.additive.model import Additive
+from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
@@ -109,7 +109,7 @@ def choose_model(
     first, *others = CUTS if several else (cuts or "",)
     if several and len(classes) * len(np.unique(classes)) > MOST_PER_SECOND * budget.left():
         first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
-    setup = Setup(first)
+    setup = Setup(first, penalty=Penalty(ordered=_has_integers(source)))
     try:
         best, tried, complete = choose(folds, setup, others)
     except OutOfTime:
@@ -176,6 +176,14 @@ def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]
 def training_rows(source: Table | Dataset) -> NDArray[np.int64]:
     """Return the positions of the training rows."""
     return source.train_indices if isinstance(source, Table) else np.arange(source.n_samples)
+
+
+def _has_integers(source: Table | Dataset) -> bool:
+    """Return whether an undeclared column holds three or more integers that are states."""
+    if isinstance(source, Table):
+        return any(len(source.columns[name].values) > 2 for name in source.few_integers)
+    few = {*source.few_integers}
+    return any(v.raw_column in few and v.n_states - v.missing_state > 2 for v in source.variables)
 
 
 def _classes(
