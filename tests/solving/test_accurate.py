@@ -239,19 +239,25 @@ def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.Monk
     assert np.abs(shares[0] - shares[1]).max() > 1e-6
 
 
-def test_the_log_odds_of_small_tables_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
-    data = learning.training_data(table, "quantile:4")[1]
-    odds = []
-    for rows in (200, 199):
+def test_the_log_odds_of_small_tables_are_multiplied_if_that_suits_held_out_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=200), rng.integers(0, 2, 200)
+    odds = {}
+    for rows, column in ((200, x > 0), (199, x > 0), (200, noise > 0)):  # two classes apart, and chance
         monkeypatch.setattr(learning, "FEW_ROWS", rows)
+        frame = pd.DataFrame({"x": x, "kind": np.where(column, "yes", "no")})
+        table = milpbn.read_table(frame, discretise="quantile:4")
+        data = learning.training_data(table, "quantile:4")[1]
         chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
         assert not isinstance(chosen, str)
         found = learning.fitted(chosen, data, *chosen.interactions(data, Budget()), Budget())
         assert not isinstance(found, str)
         logs = Classifier(data.variables, *found[:2]).predict_log_posterior(data)
-        odds.append(logs[:, 1] - logs[:, 0])
-    np.testing.assert_allclose(odds[0], learning.SHARPER * odds[1], rtol=1e-6)
+        odds[chosen.record.sharper, rows] = logs[:, 1] - logs[:, 0]
+    assert {*odds} == {(choice.SHARPER, 200), (1.0, 199), (1.0, 200)}
+    np.testing.assert_allclose(odds[choice.SHARPER, 200], choice.SHARPER * odds[1.0, 199], rtol=1e-6)
 
 
 def test_two_runs_give_the_same_answer() -> None:

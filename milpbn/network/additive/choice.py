@@ -40,6 +40,8 @@ HOPELESS = 2.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
 KAPPAS = (0.5, 1.0)
+#: By what the scores of the fit to all rows are multiplied if that suits held-out rows: its penalties suit fewer rows.
+SHARPER = 1.1
 #: Share of the time left for finding the interactions of a fold.
 SOURCE_SHARE = 0.05
 
@@ -155,8 +157,9 @@ class Folds:
         self._parts: dict[str, Sequence[FoldRows]] = {}
         self._models: dict[tuple[str, str, int], tuple[Additive, CellRows]] = {}
         self._starts: dict[tuple[str, str, int, float], NDArray[np.float64]] = {}
-        #: Losses of all candidates that were fitted.
+        #: Losses of all candidates that were fitted, and those with their scores times `SHARPER`.
         self.known: dict[Setup, NDArray[np.float64]] = {}
+        self.sharper: dict[Setup, NDArray[np.float64]] = {}
 
     def parts(self, cuts: str) -> Sequence[FoldRows]:
         """Return the parts for cuts."""
@@ -183,7 +186,7 @@ class Folds:
         rows have NaN.
         """
         if candidate not in self.known:
-            total, times = np.zeros(len(self.weights)), np.zeros(len(self.weights))
+            total, sharper, times = np.zeros((3, len(self.weights)))
             for number, part in enumerate(self.parts(candidate.cuts)):
                 if rival is not None and number > 1:
                     so_far = total / np.where(times > 0, times, np.nan)
@@ -197,14 +200,13 @@ class Folds:
                     raise OutOfTime
                 self._starts[key] = found
                 scores = held_out.scores(found, candidate.penalty.kappa)
-                seen = (
-                    held_out.classes >= 0
-                )  # the others are of classes that the training rows of the fold lack
-                own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
-                own[seen] = row_losses(scores[seen], held_out.classes[seen])
-                total[part.positions] += own
+                seen = held_out.classes >= 0  # others are of classes that the fold's training rows lack
+                for factor, losses in ((1.0, total), (SHARPER, sharper)):
+                    own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
+                    own[seen] = row_losses(factor * scores[seen], held_out.classes[seen])
+                    losses[part.positions] += own
                 times[part.positions] += 1
-            self.known[candidate] = total = total / times
+            self.known[candidate], self.sharper[candidate] = total, sharper = total / times, sharper / times
             self._report(
                 f"tables on fine cuts: {describe(candidate)}: held-out log-loss {self.mean(total):.4f}"
             )

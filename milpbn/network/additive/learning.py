@@ -14,6 +14,7 @@ from milpbn.data.folds import repeated_folds, repeats_of, validation_split
 from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
 from milpbn.network.additive.choice import (
+    SHARPER,
     FoldRows,
     Folds,
     OutOfTime,
@@ -38,8 +39,8 @@ from milpbn.util.budget import Budget, Limit
 CUTS = ("boosted:8", "quantile:8", "mdl")
 #: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
-#: Up to so many rows the scores are multiplied by the factor, since the penalties suit four fifths of the rows.
-FEW_ROWS, SHARPER = 600, 1.1
+#: Up to so many rows the scores may be multiplied by `SHARPER`.
+FEW_ROWS = 600
 #: Accuracy of the fits to all rows; see `Objective.minimum`.
 TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
@@ -119,9 +120,8 @@ def choose_model(
         )
         return Chosen(setup, sources, record)
     record = fit_record(folds, best, tried, complete, n_folds)
-    return Chosen(
-        best.candidate, sources, replace(record, sharper=SHARPER if len(index) <= FEW_ROWS else 1.0)
-    )
+    sharper = len(index) <= FEW_ROWS and folds.mean(folds.sharper[best.candidate]) < folds.mean(best.losses)
+    return Chosen(best.candidate, sources, replace(record, sharper=SHARPER) if sharper else record)
 
 
 def fitted(
