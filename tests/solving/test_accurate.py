@@ -398,6 +398,29 @@ def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
     assert one.structure is not None
 
 
+def odd_tables() -> dict[str, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    kind, x = rng.choice(["a", "b"], 60), rng.normal(size=60)
+    return {
+        "constant": pd.DataFrame({"k": 1.0, "s": "v", "kind": kind}),
+        "identical": pd.DataFrame({"x": [1.5] * 60, "s": ["u"] * 60, "kind": ["a"] * 25 + ["b"] * 35}),
+        "huge": pd.DataFrame({"h": x * 1e300, "m": np.where(x > 1, 1e300, -1e300), "kind": kind}),
+        "missing": pd.DataFrame({"e": np.where(np.arange(60) < 1, x, np.nan), "kind": kind}),
+    }
+
+
+@pytest.mark.parametrize("name", odd_tables())
+def test_odd_tables_get_probabilities(name: str) -> None:
+    frame = odd_tables()[name]
+    result = run(frame, time_limit=20)
+    assert result.parameters.fitted
+    shares = result.classifier.predict_proba(frame)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    if name in ("constant", "identical"):
+        likely = (frame["kind"] == "b").mean()
+        np.testing.assert_allclose(shares[:, 1], likely, atol=0.02)
+
+
 def test_curves_and_pairs_are_monotone_in_raw_values() -> None:
     frame = frame_of(300)
     monotone = {"c": "+", "a": "-", "positive": "yes"}
