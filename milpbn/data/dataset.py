@@ -160,6 +160,8 @@ class Dataset:
         The options of the table that hold for tables for prediction as well (`TextFormat.lasting`).
     has_class : bool
         Whether the last variable is a class. Without one, N leaves out a variable like the others.
+    few_integers : tuple of str
+        `milpbn.data.table.Table.few_integers` of its table.
     """
 
     name: str
@@ -172,6 +174,7 @@ class Dataset:
     discretisation: str = field(default="", compare=False)
     form: Mapping[str, Any] = field(default_factory=dict, compare=False)
     has_class: bool = True
+    few_integers: tuple[str, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         about = f"{self.n_features} features, {self.n_classes} classes of {shorten(self.variables[-1].name)}"

@@ -262,6 +262,7 @@ class Table:
             str(self.discretisation) if any(v.cuts for v in variables) else "",
             self.form,
             self.has_class,
+            self.few_integers,
         )
 
     def values(self, index: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

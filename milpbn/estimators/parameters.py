@@ -71,8 +71,8 @@ n_dropped_ : int
     Number of training rows that were dropped because values are missing.
 feature_importances_ : float64 array, shape (N,)
     How much the class probabilities of the training rows change on average where the feature is unknown, between 0
-    and 1: half the sum of the absolute changes, over at most 2,000 rows. 0 for a feature that no prediction depends
-    on. Classifiers only.
+    and 1: half the sum of the absolute changes, over at most 2,000 rows (200 to 2,000 with more than 50 columns).
+    0 for a feature that no prediction depends on. Classifiers only.
 n_features_in_ : int
     Number of features.
 feature_names_in_ : array of str, shape (N,)

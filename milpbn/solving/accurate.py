@@ -36,6 +36,7 @@ from milpbn.network.parameters.monotone_fit import checked, made_monotone
 from milpbn.network.parameters.record import ADDITIVE, ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import count_candidates
+from milpbn.problem.class_free import adapted
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored, standard_error
@@ -47,6 +48,7 @@ from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.report import fit_classifier
+from milpbn.solving.smallest import unsearched
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget, Limit
 from milpbn.util.memory import limited
@@ -63,7 +65,7 @@ FOLD_SECONDS = 6.0
 #: Limits of the search: candidate parent sets; candidate parent sets times rows; and these per second of its time.
 MOST_SETS, MOST_WORK, WORK_PER_SECOND = 100_000, 1e8, 2e5
 #: Seconds of the search after the user has stopped the choice. Least seconds of a search that may go beyond the time
-#: limit; the next number is tried as long as no structure is found.
+#: limit; the next number is tried as long as there is no structure, neither of the search nor of the folds.
 INTERRUPTED_SECONDS, SEARCH_SECONDS = 0.5, (0.5, 2.0, 8.0, 32.0)
 
 
@@ -150,7 +152,7 @@ class _Recipe:
         self.constraints, self.wider = question.constraints or Constraints(), wider
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
-        self.interrupted = False
+        self.interrupted, self.searched = False, True
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
 
     def result(self) -> Result:
@@ -163,19 +165,17 @@ class _Recipe:
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
             coarse, fine = training_data(self.source, self._cuts(chosen))
-            asked, preferred = self.question, self._preferred(chosen, fine)
+            preferred = self._preferred(chosen, fine)
             for seconds in SEARCH_SECONDS:
                 try:
                     found, failures = self._search(coarse, preferred and preferred[1], seconds)
                     break
                 except NoIncumbentError:
                     # There is no time for the coefficients of so many parent sets.
-                    if self.question.score != asked.score:
-                        assert isinstance(chosen, Chosen)
-                        chosen = replace(chosen, setup=replace(chosen.setup, structure="forest"))
-                        self.question = asked
-                        preferred = self._preferred(chosen, fine)
-                    elif seconds == SEARCH_SECONDS[-1]:
+                    if preferred is not None:
+                        found, failures = self._unsearched(coarse, preferred[1]), []
+                        break
+                    if seconds == SEARCH_SECONDS[-1]:
                         raise
             if found.structure is None:
                 return found
@@ -257,6 +257,13 @@ class _Recipe:
             return maximise(replace(self.question, data=coarse), options, started=began), []
         except NotSavedError as error:
             return error.result, [str(error)]
+
+    def _unsearched(self, coarse: Dataset, structure: Structure) -> Result:
+        """Return the folds' structure with a bound that needs no search."""
+        asked, began = self.question, self.budget.began
+        score, constraints = adapted(coarse, asked.score, self.constraints)
+        self.searched = False
+        return unsearched(coarse, score, self.options, structure, constraints, began, Limit.TIME)
 
     def _of_preferred(self, found: Result, coarse: Dataset, preferred: Structure) -> Result:
         """Return the result with another structure in the place of the search's, under the search's bound."""
@@ -346,8 +353,10 @@ class _Recipe:
                 else "this is the first candidate's structure, not"
             )
             note += f" the one of the highest score that the search found, {found.objective:.6f}"
-        if chosen.setup.structure != chosen.record.choice.structure:
-            note = "the tables are over a forest: there was no time to bound networks as wide as chosen"
+        if not self.searched:
+            note = (
+                "there was no time to search for another structure, and the bound is one that needs no search"
+            )
         return ParameterFit(
             method=ADDITIVE,
             fitted=True,

@@ -126,6 +126,21 @@ def test_a_rule_of_three_columns_gets_a_table_over_them_and_a_score_that_admits_
     assert {trial.structure for trial in kept.parameters.additive.trials} == {"none", "forest", "exact"}
 
 
+def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
+    rng = np.random.default_rng(0)
+    rating, code = rng.integers(1, 9, (2, 400))
+    trend, jumps = 0.7 * (rating - 4.5), 6 * (code % 2) - 3
+    for column, score, ordered in ((rating, trend, True), (code, jumps, False)):
+        likely = rng.random(400) < 1 / (1 + np.exp(-score))
+        frame = pd.DataFrame({"few": column, "kind": np.where(likely, "yes", "no")})
+        record = run(frame).parameters.additive
+        assert record.choice.ordered is ordered
+        assert {trial.ordered for trial in record.trials} == {False, True}
+        assert ("integers in order" in record.choice.describe()) is ordered
+        declared = run(milpbn.read_table(frame, nominal=["few"], missing="state"))
+        assert not any(trial.ordered for trial in declared.parameters.additive.trials)
+
+
 def test_constraints_against_a_wide_network_are_kept() -> None:
     result = run(rule_of(200, 0), time_limit=20, constraints=Constraints(max_children={"*": 1}))
     children = [sum(j in own for own in result.classifier.structure.parents[:3]) for j in range(3)]
@@ -146,29 +161,33 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
 
 
-def test_without_time_for_wide_parent_sets_the_search_is_that_of_the_score(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("limit", [20, 0.01])
+def test_without_time_for_coefficients_the_folds_structure_is_kept(
+    monkeypatch: pytest.MonkeyPatch, limit: float
 ) -> None:
-    def narrow(question: Any, *arguments: Any, **options: Any) -> Result:
-        if question.score.max_parents > 2:
-            raise NoIncumbentError("The time limit ended.")
-        return maximise(question, *arguments, **options)
+    def slow(*_: Any, **__: Any) -> Result:
+        raise NoIncumbentError("The time limit ended.")
 
-    maximise = accurate.maximise
-    monkeypatch.setattr(accurate, "maximise", narrow)
-    result = run(rule_of(200, 0), time_limit=20)
-    assert result.score.max_parents == 2
-    assert result.parameters is not None
-    assert result.parameters.fitted
-    assert "tables are over a forest" in result.parameters.note
-    assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
-    assert max(map(len, result.classifier.structure.parents)) == 2
+    monkeypatch.setattr(accurate, "maximise", slow)
+    data = rule_of(200, 0)
+    result = run(data, time_limit=limit)
+    record = result.parameters
+    assert record is not None
+    assert record.fitted
+    assert "the bound is one that needs no search" in record.note
+    assert ParameterFit.read(Fields(record.to_dict(), "x")) == record
+    assert (max(map(len, result.classifier.structure.parents)) > 2) is (limit > 1)
+    assert result.limit is Limit.TIME
+    coarse = learning.training_data(milpbn.read_table(data, missing="state"), "quantile:8")[0]
+    exact = rescore(coarse, result.structure, result.score)
+    assert result.objective == pytest.approx(exact)
+    assert result.bound >= result.objective
 
 
 def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever the limit; the search goes on until it has a structure."""
+    """Whatever the limit; the search goes on until it has a structure if that of the folds cannot be taken."""
 
     def late(*_: Any) -> Any:
         raise choice.OutOfTime
@@ -183,6 +202,7 @@ def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
     maximise = accurate.maximise
     monkeypatch.setattr(choice.Folds, "losses", late)
     monkeypatch.setattr(accurate, "maximise", slow)
+    monkeypatch.setattr(accurate._Recipe, "_preferred", lambda *_: None)
     result = run(frame_of(300), time_limit=0.01)
     assert seconds[0] + 5 < seconds[2]
     assert result.parameters is not None
@@ -219,19 +239,25 @@ def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.Monk
     assert np.abs(shares[0] - shares[1]).max() > 1e-6
 
 
-def test_the_log_odds_of_small_tables_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
-    data = learning.training_data(table, "quantile:4")[1]
-    odds = []
-    for rows in (200, 199):
+def test_the_log_odds_of_small_tables_are_multiplied_if_that_suits_held_out_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    x, noise = rng.normal(size=200), rng.integers(0, 2, 200)
+    odds = {}
+    for rows, column in ((200, x > 0), (199, x > 0), (200, noise > 0)):  # two classes apart, and chance
         monkeypatch.setattr(learning, "FEW_ROWS", rows)
+        frame = pd.DataFrame({"x": x, "kind": np.where(column, "yes", "no")})
+        table = milpbn.read_table(frame, discretise="quantile:4")
+        data = learning.training_data(table, "quantile:4")[1]
         chosen = learning.choose_model(table, sources=choice.Sources(), budget=Budget(), cuts="quantile:4")
         assert not isinstance(chosen, str)
         found = learning.fitted(chosen, data, *chosen.interactions(data, Budget()), Budget())
         assert not isinstance(found, str)
         logs = Classifier(data.variables, *found[:2]).predict_log_posterior(data)
-        odds.append(logs[:, 1] - logs[:, 0])
-    np.testing.assert_allclose(odds[0], learning.SHARPER * odds[1], rtol=1e-6)
+        odds[chosen.record.sharper, rows] = logs[:, 1] - logs[:, 0]
+    assert {*odds} == {(choice.SHARPER, 200), (1.0, 199), (1.0, 200)}
+    np.testing.assert_allclose(odds[choice.SHARPER, 200], choice.SHARPER * odds[1.0, 199], rtol=1e-6)
 
 
 def test_two_runs_give_the_same_answer() -> None:
@@ -370,6 +396,29 @@ def test_a_class_of_one_row_is_in_no_fold_or_leaves_the_choice_out() -> None:
     assert not one.parameters.fitted
     assert one.parameters.note.startswith("Too few rows have another class than most")
     assert one.structure is not None
+
+
+def odd_tables() -> dict[str, pd.DataFrame]:
+    rng = np.random.default_rng(0)
+    kind, x = rng.choice(["a", "b"], 60), rng.normal(size=60)
+    return {
+        "constant": pd.DataFrame({"k": 1.0, "s": "v", "kind": kind}),
+        "identical": pd.DataFrame({"x": [1.5] * 60, "s": ["u"] * 60, "kind": ["a"] * 25 + ["b"] * 35}),
+        "huge": pd.DataFrame({"h": x * 1e300, "m": np.where(x > 1, 1e300, -1e300), "kind": kind}),
+        "missing": pd.DataFrame({"e": np.where(np.arange(60) < 1, x, np.nan), "kind": kind}),
+    }
+
+
+@pytest.mark.parametrize("name", odd_tables())
+def test_odd_tables_get_probabilities(name: str) -> None:
+    frame = odd_tables()[name]
+    result = run(frame, time_limit=20)
+    assert result.parameters.fitted
+    shares = result.classifier.predict_proba(frame)
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    if name in ("constant", "identical"):
+        likely = (frame["kind"] == "b").mean()
+        np.testing.assert_allclose(shares[:, 1], likely, atol=0.02)
 
 
 def test_curves_and_pairs_are_monotone_in_raw_values() -> None:

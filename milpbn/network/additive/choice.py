@@ -1,5 +1,7 @@
 """The choice of an additive model by log-loss on held-out rows: cuts, interactions, share of naive Bayes, penalties.
 
+Columns of few integers, such as ratings or codes, have an order unless held-out rows say that they have none.
+
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
 changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
 search in factors of 3. A small table has little to say about four strengths, so that they have a prior.
@@ -38,6 +40,8 @@ HOPELESS = 2.0
 #: Passes over the strengths of the first candidate and of the chosen one; the others get one.
 PASSES = 6
 KAPPAS = (0.5, 1.0)
+#: By what the scores of the fit to all rows are multiplied if that suits held-out rows: its penalties suit fewer rows.
+SHARPER = 1.1
 #: Share of the time left for finding the interactions of a fold.
 SOURCE_SHARE = 0.05
 
@@ -140,8 +144,9 @@ class Folds:
         self._parts: dict[str, Sequence[FoldRows]] = {}
         self._models: dict[tuple[str, str, int], tuple[Additive, CellRows]] = {}
         self._starts: dict[tuple[str, str, int, float], NDArray[np.float64]] = {}
-        #: Losses of all candidates that were fitted.
+        #: Losses of all candidates that were fitted, and those with their scores times `SHARPER`.
         self.known: dict[Setup, NDArray[np.float64]] = {}
+        self.sharper: dict[Setup, NDArray[np.float64]] = {}
 
     def parts(self, cuts: str) -> Sequence[FoldRows]:
         """Return the parts for cuts."""
@@ -168,7 +173,7 @@ class Folds:
         rows have NaN.
         """
         if candidate not in self.known:
-            total, times = np.zeros(len(self.weights)), np.zeros(len(self.weights))
+            total, sharper, times = np.zeros((3, len(self.weights)))
             for number, part in enumerate(self.parts(candidate.cuts)):
                 if rival is not None and number > 1:
                     so_far = total / np.where(times > 0, times, np.nan)
@@ -182,14 +187,13 @@ class Folds:
                     raise OutOfTime
                 self._starts[key] = found
                 scores = held_out.scores(found, candidate.penalty.kappa)
-                seen = (
-                    held_out.classes >= 0
-                )  # the others are of classes that the training rows of the fold lack
-                own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
-                own[seen] = row_losses(scores[seen], held_out.classes[seen])
-                total[part.positions] += own
+                seen = held_out.classes >= 0  # others are of classes that the fold's training rows lack
+                for factor, losses in ((1.0, total), (SHARPER, sharper)):
+                    own = np.full(len(seen), -math.log(SMALLEST_PROBABILITY))
+                    own[seen] = row_losses(factor * scores[seen], held_out.classes[seen])
+                    losses[part.positions] += own
                 times[part.positions] += 1
-            self.known[candidate] = total = total / times
+            self.known[candidate], self.sharper[candidate] = total, sharper = total / times, sharper / times
             self._report(
                 f"tables on fine cuts: {describe(candidate)}: held-out log-loss {self.mean(total):.4f}"
             )
@@ -212,7 +216,8 @@ def describe(candidate: Setup) -> str:
     penalty = candidate.penalty
     strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
     cuts = f"{candidate.cuts}, " if candidate.cuts else ""
-    return f"{cuts}{candidate.structure}, kappa {penalty.kappa:g}, strengths {strengths}"
+    order = ", integers in order" if penalty.ordered else ""
+    return f"{cuts}{candidate.structure}{order}, kappa {penalty.kappa:g}, strengths {strengths}"
 
 
 def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
@@ -232,7 +237,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 best = found
         best = _tuned(folds, best)
         tried.append(best)
-        for change in _changes(other_cuts, ["forest", *structures], folds.sources.exact is not None):
+        exact, ordered = folds.sources.exact is not None, first.penalty.ordered
+        for change in _changes(other_cuts, ["forest", *structures], ordered, exact):
             other = change(best.candidate)
             if other == best.candidate:
                 continue
@@ -267,9 +273,11 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 
 
 def _changes(
-    other_cuts: Sequence[str], structures: Sequence[str], exact: bool
+    other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool
 ) -> Iterator[Callable[[Setup], Setup]]:
     """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
+    if ordered:
+        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=False))
     for structure in structures:
         yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
     for kappa in KAPPAS:
@@ -308,6 +316,7 @@ def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
 def _used(folds: Folds, candidate: Setup) -> list[str]:
     """Return the names of the strengths that matter for a candidate."""
     curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
+    curves |= candidate.penalty.ordered
     names = ["main_ridge"] + ["main_smoothness"] * curves
     if candidate.structure != "none":
         names += ["pair_ridge"] + ["pair_smoothness"] * curves
@@ -332,6 +341,7 @@ def trial_of(
         structure=candidate.structure,
         **asdict(candidate.penalty.strengths),
         kappa=candidate.penalty.kappa,
+        ordered=candidate.penalty.ordered,
         log_loss=log_loss,
         difference=difference,
         standard_error=standard_error,

@@ -79,8 +79,28 @@ class Residuals:
         return total, math.sqrt(variance)
 
     def pairs(self) -> dict[Block, tuple[float, float]]:
-        """Return the gains of all pairs."""
-        return {pair: self.gain(pair) for pair in combinations(self.features, 2)}
+        """Return the gains of all pairs, those of one feature with the later ones together."""
+        features = self.features
+        sizes = self._sizes[list(features)]
+        begins = np.concatenate([[0], np.cumsum(sizes)])
+        cells = begins[:-1] + self._codes[:, features]
+        found: dict[Block, tuple[float, float]] = {}
+        for k, i in enumerate(features[:-1], 1):
+            n, width = len(features) - k, int(begins[-1] - begins[k])
+            both = (self._codes[:, [i]] * width + cells[:, k:] - begins[k]).ravel()
+            total, variance = np.zeros(n), np.zeros(n)
+            for slope, curvature in zip(self._slopes, self._curvatures, strict=True):
+                g, h = (
+                    np.bincount(both, np.repeat(own, n), int(self._sizes[i]) * width).reshape(-1, width)
+                    for own in (slope, curvature)
+                )
+                expected = self._dispersion * h / (h + RIDGE)
+                gains = 0.5 * (g * g / (h + RIDGE) - expected).sum(axis=0)
+                total += np.add.reduceat(gains, begins[k:-1] - begins[k])
+                variance += np.add.reduceat(0.5 * (expected**2).sum(axis=0), begins[k:-1] - begins[k])
+            for j, gain, deviation in zip(features[k:], total, np.sqrt(variance), strict=True):
+                found[i, j] = float(gain), float(deviation)
+        return found
 
     def beyond_chance(self) -> list[Block]:
         """Return the pairs and triples that gain more than the largest of all without an interaction would.

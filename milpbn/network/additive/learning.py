@@ -14,6 +14,7 @@ from milpbn.data.folds import repeated_folds, repeats_of, validation_split
 from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
 from milpbn.network.additive.choice import (
+    SHARPER,
     FoldRows,
     Folds,
     OutOfTime,
@@ -25,7 +26,7 @@ from milpbn.network.additive.choice import (
 )
 from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
-from milpbn.network.additive.model import Additive
+from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
@@ -38,8 +39,8 @@ from milpbn.util.budget import Budget, Limit
 CUTS = ("boosted:8", "quantile:8", "mdl")
 #: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
-#: Up to so many rows the scores are multiplied by the factor, since the penalties suit four fifths of the rows.
-FEW_ROWS, SHARPER = 600, 1.1
+#: Up to so many rows the scores may be multiplied by `SHARPER`.
+FEW_ROWS = 600
 #: Accuracy of the fits to all rows; see `Objective.minimum`.
 TOLERANCE = 1e-5
 #: Most rows of the choice: its fits take minutes beyond.
@@ -103,7 +104,7 @@ def choose_model(
     first, *others = CUTS if several else (cuts or "",)
     if several and len(classes) * len(np.unique(classes)) > MOST_PER_SECOND * budget.left():
         first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
-    setup = Setup(first)
+    setup = Setup(first, penalty=Penalty(ordered=_has_integers(source)))
     try:
         best, tried, complete = choose(folds, setup, others)
     except OutOfTime:
@@ -113,9 +114,8 @@ def choose_model(
         )
         return Chosen(setup, sources, record)
     record = fit_record(folds, best, tried, complete, n_folds)
-    return Chosen(
-        best.candidate, sources, replace(record, sharper=SHARPER if len(index) <= FEW_ROWS else 1.0)
-    )
+    sharper = len(index) <= FEW_ROWS and folds.mean(folds.sharper[best.candidate]) < folds.mean(best.losses)
+    return Chosen(best.candidate, sources, replace(record, sharper=SHARPER) if sharper else record)
 
 
 def fitted(
@@ -170,6 +170,14 @@ def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]
 def training_rows(source: Table | Dataset) -> NDArray[np.int64]:
     """Return the positions of the training rows."""
     return source.train_indices if isinstance(source, Table) else np.arange(source.n_samples)
+
+
+def _has_integers(source: Table | Dataset) -> bool:
+    """Return whether an undeclared column holds three or more integers that are states."""
+    if isinstance(source, Table):
+        return any(len(source.columns[name].values) > 2 for name in source.few_integers)
+    few = {*source.few_integers}
+    return any(v.raw_column in few and v.n_states - v.missing_state > 2 for v in source.variables)
 
 
 def _classes(

@@ -25,10 +25,11 @@ from milpbn.util.budget import Budget
 
 @dataclass(frozen=True)
 class Penalty:
-    """How the terms are penalised, and the share of naive Bayes beside them."""
+    """How the terms are penalised, the share of naive Bayes beside them, and whether few integers have an order."""
 
     strengths: Strengths = field(default_factory=Strengths)
     kappa: float = 0.0
+    ordered: bool = False
 
 
 class Additive:
@@ -47,7 +48,8 @@ class Additive:
         self.mains = tuple(fine_of.get(i, i) for i in self.features)
         used = [i for i in self.mains if data.variables[i].n_states > 1]
         self.interactions = tuple(interactions)
-        self.terms = AdditiveTerms(data.variables, [*((i,) for i in used), *self.interactions])
+        blocks = [*((i,) for i in used), *self.interactions]
+        self.terms = AdditiveTerms(data.variables, blocks, data.few_integers)
         self.bayes = BayesOffset(data, self.features)
         self.rows = CellRows(
             self.terms.cells(data.codes),
@@ -70,7 +72,8 @@ class Additive:
     ) -> NDArray[np.float64]:
         """Return the weights of the cells, shape (d, C')."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
-        return objective.minimum(self.terms.penalty(penalty.strengths), start, budget, tolerance)
+        matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
+        return objective.minimum(matrix, start, budget, tolerance)
 
     def fit_monotone(
         self,
@@ -82,7 +85,7 @@ class Additive:
     ) -> NDArray[np.float64]:
         """Return weights with monotone features, up to small violations, from those without."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
-        matrix = self.terms.penalty(penalty.strengths)
+        matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
         zeros = np.zeros((self.terms.n_cells, self.data.n_classes))
         blocks = enumerate(self.terms.blocks)
         terms = [Term(block, zeros[s], s.start) for k, block in blocks for s in [self.terms.slice(k)]]

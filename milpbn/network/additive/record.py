@@ -39,6 +39,9 @@ class AdditiveTrial:
     #: Mean difference of the log-loss from the chosen candidate's, and its standard error over the rows.
     difference: float
     standard_error: NotNegative
+    #: Whether columns of few integers have a penalty on the differences of neighbours.
+    ordered: bool = False
+    LATER: ClassVar = ("ordered",)
 
     @property
     def strengths(self) -> tuple[float, float, float, float]:
@@ -48,7 +51,8 @@ class AdditiveTrial:
     def describe(self) -> str:
         """Return the candidate in words."""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
-        return f"{cuts}{STRUCTURES[self.structure]}, kappa {self.kappa:g}"
+        order = ", integers in order" if self.ordered else ""
+        return f"{cuts}{STRUCTURES[self.structure]}{order}, kappa {self.kappa:g}"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,18 +5,18 @@ term with weights w is
 
 .. math:: \tfrac{1}{2} \, w^T P w, \qquad P = \lambda I + \sigma \sum_k I \otimes D_k^T D_k \otimes I
 
-where D_k takes the differences between neighbouring intervals along the k-th variable if that is continuous. Main
-effects and interactions have strengths of their own. On the curve of a continuous variable with K intervals, the ridge
-is a tenth, so that a trend is not flattened, and the smoothness K / 8, so that it does not depend on how fine the cuts
-are.
+where D_k takes the differences between neighbouring states along the k-th variable if these have an order: intervals,
+and if so chosen three or more integers. Main effects and interactions have strengths of their own. On the curve of a
+variable with K states in order, the ridge is a tenth, so that a trend is not flattened, and the smoothness K / 8, so
+that it does not depend on how fine the cuts are.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,9 @@ from scipy import sparse
 
 from milpbn.data.dataset import Variable
 
-#: Factor on the ridge of the main effect of a continuous variable.
+#: Factor on the ridge of the main effect of a variable with an order.
 CURVE_RIDGE = 0.1
-#: Number of intervals for which the smoothness of a main effect is that of `Strengths`.
+#: Number of states for which the smoothness of a main effect is that of `Strengths`.
 CURVE_INTERVALS = 8
 
 
@@ -46,12 +46,22 @@ class Strengths:
 
 
 class AdditiveTerms:
-    """The terms of a model over the variables of data. The first one is the intercept, which has no variables."""
+    """The terms of a model over the variables of data. The first one is the intercept, which has no variables.
 
-    def __init__(self, variables: Sequence[Variable], blocks: Sequence[tuple[int, ...]]) -> None:
+    `integers` are the columns of few integers, which have an order or none (`penalty`).
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Variable],
+        blocks: Sequence[tuple[int, ...]],
+        integers: Collection[str] = (),
+    ) -> None:
         #: The variables of each term.
         self.blocks: tuple[tuple[int, ...], ...] = ((), *blocks)
         self._variables = tuple(variables)
+        self._integers = integers
+        self._known: dict[bool, tuple[sparse.csr_array, list[NDArray[np.float64]]]] = {}
         sizes = [math.prod(self.shape(block)) for block in self.blocks]
         #: The first cell of each term, shape (T + 1,); the last entry is the number of all cells, d.
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -81,21 +91,26 @@ class AdditiveTerms:
             found[:, number] = np.where(known, first + cell, self.n_cells)
         return found
 
-    @cached_property
-    def _parts(self) -> tuple[sparse.csr_array, list[NDArray[np.float64]]]:
-        """The places where P is not 0, and the values there that each of the `Strengths` is a factor of."""
+    def _neighbours(self, i: int, ordered: bool) -> int:
+        """Return how many of the first states of a variable have an order: all but that of missing values, or none."""
+        variable = self._variables[i]
+        states = variable.n_states - variable.missing_state
+        integers = ordered and states > 2 and variable.raw_column in self._integers
+        return states if variable.cuts is not None or integers else 0
+
+    def _parts(self, ordered: bool) -> tuple[sparse.csr_array, list[NDArray[np.float64]]]:
+        """Return the places where P is not 0, and the values there that each of the `Strengths` is a factor of."""
+        if ordered in self._known:
+            return self._known[ordered]
         # For main effects and for interactions: the diagonals of the ridge and the matrices of the smoothness.
         ridges = [np.zeros(self.n_cells), np.zeros(self.n_cells)]
         smooth: list[list[sparse.csr_array]] = [[], []]
         for number, block in enumerate(self.blocks):
             shape = self.shape(block)
-            # The state of missing values has no neighbours.
-            own = (self._variables[i] for i in block)
-            rough = _roughness(
-                shape, tuple(0 if v.cuts is None else v.n_states - v.missing_state for v in own)
-            )
+            in_order = tuple(self._neighbours(i, ordered) for i in block)
+            rough = _roughness(shape, in_order)
             kind, factor, scale = int(len(block) > 1), 1.0, 1.0
-            if len(block) == 1 and self._variables[block[0]].cuts is not None:
+            if len(block) == 1 and in_order[0]:
                 factor, scale = CURVE_RIDGE, shape[0] / CURVE_INTERVALS
             if block:
                 ridges[kind][self.slice(number)] = factor
@@ -106,18 +121,24 @@ class AdditiveTerms:
             parts += [sparse.diags_array(ridge).tocsr(), sparse.block_diag(matrices, format="csr")]
         places = sparse.csr_array(sum(abs(part) for part in parts))
         rows, columns = places.nonzero()
-        return places, [np.asarray(part[rows, columns]).ravel() for part in parts]
+        # SciPy's choice of no entries is no array.
+        values = [np.asarray(part[rows, columns]).ravel() if len(rows) else np.empty(0) for part in parts]
+        self._known[ordered] = places, values
+        return self._known[ordered]
 
-    def penalty(self, strengths: Strengths) -> sparse.csr_array:
-        """Return P over all cells, shape (d, d)."""
-        places, parts = self._parts
+    def penalty(self, strengths: Strengths, ordered: bool = False) -> sparse.csr_array:
+        """Return P over all cells, shape (d, d); `ordered` says whether integers have an order."""
+        places, parts = self._parts(ordered)
         data = sum((s * part for s, part in zip(strengths.values, parts, strict=True)), np.zeros(places.nnz))
         return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
 
 
 @lru_cache(maxsize=1024)
 def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr_array:
-    """Return the squared differences between neighbouring intervals, the first states, as a matrix of joint states."""
+    """Return the sum of squared differences between neighbouring states, as a matrix over the joint states.
+
+    Of the states of each variable the first so many have an order.
+    """
     total = sparse.csr_array((math.prod(sizes), math.prod(sizes)))
     for axis, (n, ordered) in enumerate(zip(sizes, intervals, strict=True)):
         if ordered < 2:

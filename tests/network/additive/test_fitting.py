@@ -89,7 +89,7 @@ def test_the_penalty_is_the_formula() -> None:
         return Variable(f"{n}{cuts}{missing}", states, own, missing_state=missing)
 
     variables = [of(5, True), of(3, False), of(4, True, True)]
-    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)])
+    terms = AdditiveTerms(variables, [(0,), (1,), (2,), (0, 1), (0, 2)], [variables[1].name])
     strengths = Strengths(0.4, 0.8, 1.6, 3.2)
     rng = np.random.default_rng(0)
     w = rng.normal(size=(terms.n_cells, 1))
@@ -104,6 +104,10 @@ def test_the_penalty_is_the_formula() -> None:
     expected.append(1.6 * (both**2).sum() + 3.2 * steps)
     products = (w * (terms.penalty(strengths) @ w))[:, 0]
     np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
+    expected[2] = 0.04 * plain @ plain + 0.8 * 3 / 8 * (np.diff(plain) ** 2).sum()
+    expected[4] += 3.2 * (np.diff(one, axis=1) ** 2).sum()
+    products = (w * (terms.penalty(strengths, ordered=True) @ w))[:, 0]
+    np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
 
 
 def test_naive_bayes_leaves_each_training_row_out() -> None:
@@ -114,6 +118,14 @@ def test_naive_bayes_leaves_each_training_row_out() -> None:
         own = others.scores(data.take([m]))[0]
         # Only the counts of the row's own class lack it; those of the others do not have it.
         np.testing.assert_allclose(found[m] - found[m].mean(), own - own.mean(), atol=1e-12)
+
+
+def test_gains_of_pairs_are_those_of_their_tables() -> None:
+    model = Additive(data_of(table_of(5, 3))[1])
+    residuals = Residuals(model, model.fit(Penalty()))
+    for pair, found in residuals.pairs().items():
+        assert found == pytest.approx(residuals.gain(pair), rel=1e-9)
+    assert [*residuals.pairs()] == [*combinations(residuals.features, 2)]
 
 
 def test_the_forest_has_the_pair_that_matters_together_only() -> None:
