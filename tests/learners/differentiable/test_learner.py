@@ -117,7 +117,7 @@ def test_bad_pseudo_classifiers_are_refused(tmp_path) -> None:
         ({"variables": [{"name": "X1"}]}, "lacks"),
         ({"variables": [], "version": 2, "decision": {"threshold": 0.5}}, "at least one feature"),
         ({"cpts": [], "conformal": {}}, "4 variables and 0 tables"),
-        ({"cpts": [{**document["cpts"][0], "parents": [0, 3]}, *document["cpts"][1:]]}, "ascending"),
+        ({"cpts": [{**document["cpts"][0], "parents": [0, 3]}, *document["cpts"][1:]]}, "in another order"),
         ({"cpts": [{**document["cpts"][0], "table": [[1.0]]}, *document["cpts"][1:]]}, "shape"),
         ({"cpts": [{**document["cpts"][0], "table": "x"}, *document["cpts"][1:]]}, "a list as"),
         ({"cpts": [{**document["cpts"][0], "table": ["x"]}, *document["cpts"][1:]]}, "that are not numbers"),
@@ -126,7 +126,7 @@ def test_bad_pseudo_classifiers_are_refused(tmp_path) -> None:
             any_classifier_from_dict({**document, **change})
     tables = list(classifier.cpts)
     tables[0] = replace(tables[0], table=tables[0].table * 1.1)
-    with pytest.raises(InputError, match="distribution"):
+    with pytest.raises(InputError, match="do not sum to 1"):
         PseudoClassifier(classifier.variables, tuple(tables))
     (tmp_path / "bad.json").write_text("{}")
     for load in (load_any_classifier, load_classifier):
