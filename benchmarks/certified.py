@@ -34,7 +34,7 @@ import milpbn
 from milpbn.claims.result import Result
 from milpbn.data import read_table, stratified_folds
 from milpbn.experiments.base import Figures
-from milpbn.experiments.page import head, read_remarks
+from milpbn.experiments.page import read_remarks, table
 from milpbn.experiments.protocol import Part
 from milpbn.trials.parts import validation_splits
 from milpbn.trials.store import ARCHIVE, Store
@@ -221,10 +221,10 @@ def page(cells: pd.DataFrame) -> list[str]:
     names = [name for name in METHODS if name in cells.index.unique("method")]
     proofs = cells.groupby(level="method", sort=False)
     gaps = cells["gap"].where(~cells["optimal"]).groupby(level="method").median()
-    table = pd.DataFrame(
+    proved = pd.DataFrame(
         {"cells": proofs.size(), "optimal": proofs["optimal"].sum(), "open gap, %": 100 * gaps}
     )
-    sections = [table_of("## What is proved", table.loc[names], ".4g")]
+    sections = [table_of("## What is proved", proved.loc[names], ".4g")]
     formats = {"accuracy": ".2f", "log-loss": ".3f", "AUC": ".3f", "size": ".0f", "seconds": ".1f"}
     means = cells[list(formats)].groupby(level=["data", "method"], sort=False).mean()
     for own in (names, [name for name in names if "risk" not in name]):
@@ -234,7 +234,7 @@ def page(cells: pd.DataFrame) -> list[str]:
         sections.append(table_of(title, whole.groupby(level="method").mean().reindex(own), formats))
     for ours in names[:2]:
         lines = [f"## {ours} minus the others", ""]
-        lines += head("method", "data sets", "accuracy", "won", "lost", "log-loss", "won", "lost")
+        lines += table(["method", "data sets", "accuracy", "won", "lost", "log-loss", "won", "lost"])
         for other in (name for name in names if name != ours):
             one, two = pair(cells, ours, other)
             row = [other, f"{one.index.unique('data').size}"]

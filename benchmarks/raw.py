@@ -26,7 +26,7 @@ from milpbn.drawing.chart import Bar, bars
 from milpbn.drawing.scene import Scene
 from milpbn.experiments.base import Figures
 from milpbn.experiments.cells import KeptCells
-from milpbn.experiments.page import head, read_remarks
+from milpbn.experiments.page import read_remarks, table
 from milpbn.experiments.runner import missing
 from milpbn.experiments.statistics import LEVELS, outperforms
 from milpbn.network.additive.record import STRUCTURES
@@ -142,7 +142,7 @@ def beside(cells: pd.DataFrame, ours: str) -> list[str]:
     """Return the table of a recipe beside every other method."""
     lines = [f"## {ours} beside the others", "", BESIDE, ""]
     titles = ["method", "sets", "accuracy", "its", "log-loss", "its", "lower by", "ECE", "its"]
-    lines += head(*titles, "won, accuracy", "lost", "won, log-loss", "lost")
+    lines += table([*titles, "won, accuracy", "lost", "won, log-loss", "lost"])
     for name in cells.index.unique("method").drop(ours):
         one, two = pair(cells, ours, name)
         if len(one) == 0:
@@ -163,7 +163,7 @@ def beside(cells: pd.DataFrame, ours: str) -> list[str]:
 
 def table_of(title: str, rows: pd.DataFrame, formats: Mapping[str, str] | str) -> str:
     """Return a table of numbers, "-" for those that are missing."""
-    lines = [title, "", *head(rows.index.name or "", *map(str, rows.columns))]
+    lines = [title, "", *table([rows.index.name or "", *map(str, rows.columns)])]
     for name, row in rows.iterrows():
         cells = [f"{v:{formats if isinstance(formats, str) else formats[k]}}" for k, v in row.items()]
         lines.append(f"| {name} | " + " | ".join("-" if cell == "nan" else cell for cell in cells) + " |")
@@ -247,7 +247,7 @@ def sources(study: RawStudy, store: KeptCells) -> list[str]:
     if not chosen:
         return []
     lines = ["## Where the interactions of accurate come from", "", SOURCES, ""]
-    lines += head("interactions", "cells", "chosen", "log-loss - forest's", "lower", "higher")
+    lines += table(["interactions", "cells", "chosen", "log-loss - forest's", "lower", "higher"])
     for name, values in differences.items():
         if values:
             error = np.std(values) / np.sqrt(len(values))

@@ -46,6 +46,8 @@ def test_a_note_of_an_inner_block_reaches_the_outer_one() -> None:
 @pytest.mark.skipif(interrupts.HANGUP is None, reason="needs SIGHUP")
 def test_a_closed_terminal_stops_a_run_once() -> None:
     """Kernel and shell both send SIGHUP; under nohup, it changes nothing."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
+    interrupts.install()
     with interrupts.deferred():
         signal.raise_signal(signal.SIGHUP)
         signal.raise_signal(signal.SIGHUP)
