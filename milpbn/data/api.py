@@ -19,7 +19,7 @@ from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds, hol
 from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
 from milpbn.data.options import DefaultTarget, Missing, ReadingOptions, States, TextFormat
 from milpbn.data.raw_table import RawTable, generated_names
-from milpbn.data.remarks import remark_on_index, remark_on_look_alikes, remark_on_missing_codes
+from milpbn.data.remarks import remark_on_confusable_labels, remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
 from milpbn.data.row_index import is_unnamed
 from milpbn.data.sources import Source, load_source, pair_of
@@ -199,7 +199,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     if entry is None:
         doubts += remark_on_index(columns, chosen.undeclared)
         doubts += remark_on_missing_codes(chosen.candidates, names)
-        doubts += remark_on_look_alikes(columns)
+        doubts += remark_on_confusable_labels(columns)
     doubts += doubt_on_total(weights[keep])
     for doubt in doubts:
         warn(doubt, DataWarning)

@@ -83,11 +83,11 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
     return remarks
 
 
-def remark_on_look_alikes(columns: Mapping[str, Column]) -> list[str]:
+def remark_on_confusable_labels(columns: Mapping[str, Column]) -> list[str]:
     """Return a sentence on labels that look the same, such as the two forms in which Unicode writes an umlaut."""
     found = []
     for name, column in columns.items():
-        seen = Counter(map(_visible, () if column.is_numeric else {*column.labels}))
+        seen = Counter(map(_as_seen, () if column.is_numeric else {*column.labels}))
         found += [f"{label!r} in column {name!r}" for label, count in seen.items() if count > 1]
     if not found:
         return []
@@ -97,11 +97,11 @@ def remark_on_look_alikes(columns: Mapping[str, Column]) -> list[str]:
     ]
 
 
-def _visible(label: str) -> str:
+def _as_seen(label: str) -> str:
     """Return a label in one form of Unicode, with single blanks and without characters that are not shown."""
     if label.isascii() and "  " not in label:
         return label
-    text = unicodedata.normalize("NFKC", label)
+    text = unicodedata.normalize("NFC", label)  # NFKC would make m2 of m²
     return " ".join("".join(c for c in text if unicodedata.category(c) != "Cf").split())
 
 

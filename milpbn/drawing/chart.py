@@ -177,9 +177,18 @@ def bars(
 ) -> Scene:
     """Draw horizontal bars below one another, or dots with intervals and their texts in a column at the right.
 
-    The title is above the chart, the label below its axis, which has 0 among its values if `zero`. Names at the left
-    are at most `names` pixels wide, in two lines. `notes` are the legend, roles of colours and what they stand for;
-    below it are further lines, which are wrapped.
+    Parameters
+    ----------
+    title, label : str
+        Above the chart, and below its axis.
+    zero : bool
+        Whether 0 is among the axis's values.
+    names : float
+        Largest width of the names at the left, in pixels; they have two lines at most.
+    notes : sequence of (role, str)
+        The legend: colours and what they stand for.
+    lines : sequence of str
+        Further lines below the legend; long ones are wrapped.
     """
     dots = any(row.start is None for row in rows)
     shown = [wrapped(row.name, names, 12.0, most=2) for row in rows]

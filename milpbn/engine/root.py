@@ -348,12 +348,24 @@ def root_bound(
 ) -> tuple[Problem, Root | None]:
     """Bound the score of every structure by the dual of the margin rows.
 
-    For the soft margins and the conditional log-likelihood, Frank-Wolfe steps from the incumbent `best` give the bound,
-    and with `reduce`, candidate sets that no better structure contains are fixed to 0. Other scores get no bound here.
-    `threads`, `proof` and `pool` are as for `Root`.
+    For the soft margins and the conditional log-likelihood, Frank-Wolfe steps give the bound, and candidate sets that
+    no structure better than the incumbent contains are fixed to 0. Other scores get no bound here.
 
-    Return the problem over the candidate sets that are not fixed, whose optimum is that of the whole problem, or else
-    `best` is; and the state from which a tree search can continue, None if no steps were taken.
+    Parameters
+    ----------
+    best : Structure or None
+        The incumbent, from which the steps start.
+    reduce : bool
+        Fix parent sets.
+    threads, proof, pool
+        As for `Root`.
+
+    Returns
+    -------
+    problem : Problem
+        The problem over the candidate sets that are not fixed. Its optimum is that of the whole problem, or `best` is.
+    root : Root or None
+        The state from which a tree search can continue; None if no steps were taken.
     """
     if problem.margins is None or problem.margins.smallest or best is None:
         return problem, None

@@ -42,10 +42,25 @@ def features_frame(
 ) -> pd.DataFrame:
     """Check features as scikit-learn does, and return them as a data frame with text as column names.
 
-    Columns of arrays are called ``x0``, ``x1``, ... as in `get_feature_names_out`. With `reset`, in a fit, the
-    estimator gets ``n_features_in_`` and ``feature_names_in_``, and a target `y` of None is refused; else they are
-    compared. What the columns hold that `drop` and `features` leave out is not checked. Raise ValueError or TypeError,
-    with scikit-learn's own sentence, for input that it refuses everywhere.
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_`` if `reset` is true; else they are compared.
+    X : array-like or data frame, shape (M, N)
+        Features. Columns of arrays are called ``x0``, ``x1``, ... as in `get_feature_names_out`.
+    reset : bool
+        Whether this is a fit.
+    allow_missing : bool
+        Whether missing values are allowed.
+    y : object
+        The target of a fit; None is refused then.
+    drop, features : collection of str or int, optional
+        Columns to leave out, or the only ones to use. What the other columns hold is not checked.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With scikit-learn's own sentence for input that it refuses everywhere.
     """
     target = {"y": y} if reset else {}
     if reset:

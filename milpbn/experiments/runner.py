@@ -212,11 +212,21 @@ def run_plan(
 ) -> Iterator[Finished]:
     """Compute what is missing, and yield every task when its cells are kept.
 
-    A run that is killed loses only the cells that were being computed. It uses `n_jobs` processes of so many `threads`
-    each; or with `dask`, the address or file of a scheduler or a client, the workers of a cluster with one thread each,
-    which need not have the tables' files, only those of images. `started` is called when a task begins, in the process
-    that computes it, but not on Dask workers; `stopping` is asked often, and if it returns True, the cells that are
-    being computed are lost. With `retry_failed`, failed cells are computed again.
+    A run that is killed loses only the cells that were being computed.
+
+    Parameters
+    ----------
+    n_jobs, threads : int
+        Number of processes, and of threads of each of them.
+    dask : str, Client or None
+        Compute on the workers of a Dask cluster instead, each with one thread: address or file of its scheduler, or a
+        client. The workers need not have the tables' files, only those of images.
+    retry_failed : bool
+        Compute failed cells again.
+    started : callable
+        Called when a task begins, in the process that computes it; not on Dask workers.
+    stopping : callable
+        Asked often; True means stop. The cells that are being computed are then lost.
     """
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):

@@ -32,9 +32,9 @@ def minimum(
 ) -> NDArray[np.float64]:
     """Return the point at which a convex function is least, in the shape of `start`.
 
-    The solver's variables are the point's divided by `scale`, best by 1 / sqrt(second derivatives), and its values are
-    divided by `unit`. It ends when no component of the gradient is larger than `tolerance` there, or `stopping`, asked
-    after each iteration, returns True; `more` are further options of scipy's solver.
+    The solver works with x / `scale` and loss / `unit`; 1 / sqrt(second derivative) is a good scale for a variable. It
+    ends when no component of this scaled gradient exceeds `tolerance`, after so many `iterations`, or when `stopping`,
+    asked after each of them, returns True. `more` are further options of scipy's L-BFGS-B.
     """
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

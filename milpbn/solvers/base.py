@@ -160,9 +160,20 @@ class Solver(ABC):
     ) -> Outcome:
         """Maximise the MILP, reporting points and bounds as they are found.
 
-        A MILP with `Milp.lazy_rows` comes only if the solver has the capability, and a point is reported only if it
-        violates none of these rows. `start` is a complete feasible point, shape (n,), or None. Raise InputError if the
-        solver or its licence is missing, or if it does not take an option, and SolverError if it fails.
+        Parameters
+        ----------
+        milp : Milp
+            The MILP; one with `Milp.lazy_rows` only if the solver has the capability. A point is reported only if it
+            violates none of these rows.
+        start : float64 array, shape (n,), or None
+            A complete feasible point to start from.
+
+        Raises
+        ------
+        InputError
+            If the solver or its licence is missing, or if the solver does not take an option.
+        SolverError
+            If the solver fails.
         """
 
 

@@ -131,9 +131,21 @@ def spread(
 ) -> Iterator[Inline]:
     """Yield where calls run: in this process, in `n_jobs` processes, or on the workers of a Dask cluster.
 
-    `dask` is the address or file of a scheduler, or a client, None for this machine, and `workers` starts so many
-    workers here; each of them calls `prepare` before its first call. `lost` is as for `Processes`. `InputError` if the
-    cluster cannot be used, Dask is missing, or both a cluster and several processes are asked for.
+    Parameters
+    ----------
+    workers : int or None
+        Start so many Dask workers on this machine.
+    dask : str, Client or None
+        Address or file of a scheduler, or a client; None for this machine.
+    lost : str
+        As for `Processes`.
+    prepare : callable, optional
+        A function that each Dask worker calls before its first call. It need not be called here.
+
+    Raises
+    ------
+    InputError
+        If the cluster cannot be used, Dask is missing, or both a cluster and several processes are asked for.
     """
     if dask is None and workers is None:
         yield Inline() if n_jobs == 1 else Processes(n_jobs, lost)
@@ -184,10 +196,23 @@ def finished(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield each item and the result of its call as it ends, until told to stop.
 
-    `call_of` returns the function that an item stands for, and its arguments; at most `most` calls run at a time. A
-    deque of items may get more of them meanwhile, and is empty at the end. `stopping` is called at once and every
-    `POLL_SECONDS`. A result is yielded `when` its call ends (FIRST_COMPLETED), or within `POLL_SECONDS`
-    (ALL_COMPLETED). `SolverError` with the message `lost`, if a worker process ends by itself.
+    Parameters
+    ----------
+    call_of : callable
+        Returns the function that an item stands for, and its arguments.
+    items : iterable
+        A deque may get more items meanwhile; it is empty at the end.
+    stopping : callable
+        Called at once and every `POLL_SECONDS`; True means stop.
+    when : {FIRST_COMPLETED, ALL_COMPLETED}
+        Whether a result is yielded when its call ends, or within `POLL_SECONDS`.
+    most : float
+        Number of calls at a time.
+
+    Raises
+    ------
+    SolverError
+        With the message `lost`, if a worker process ends by itself.
     """
     queued, running = queue(items), dict[Future[Any], Any]()
     try:

@@ -50,9 +50,20 @@ def write_sealed(
     """Write arrays, a header and a checksum of both as an ``.npz`` file, atomically.
 
     The checksum is the SHA-256 of all names, types, shapes and numbers. It is the array ``digest``, and the header's
-    JSON text is the array ``header``. Equal contents make equal files. The header has JSON values, the arrays are of
-    the `KINDS`. A function in the place of an array is called when it is written, so that not all need be in memory at
-    the same time. `InputError` if the file cannot be written.
+    JSON text is the array ``header``. Equal contents make equal files.
+
+    Parameters
+    ----------
+    header : mapping
+        JSON values.
+    arrays : mapping from str to array or function
+        Arrays of the kinds `KINDS`. A function is called when its array is written, so that not all need be in
+        memory at the same time.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
     """
     text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     sources: dict[str, Source] = {**arrays, "header": text}

@@ -87,11 +87,28 @@ def within(
 ) -> T | None:
     """Run work in a thread and return its result, or None if it is still running `GRACE` seconds after it should stop.
 
-    A thread that has not ended by then keeps running, and nobody waits for it. What the work raises is raised again,
-    and KeyboardInterrupt after an `interrupt` that returned False. `stopping` returns whether the work should stop, and
-    is called by the work, too; `tick` is called about every `POLL` seconds until the work has ended, or sooner if it
-    waits for less; and `interrupt` on Ctrl-C in this thread: it returns whether to wait for the end of the work all the
-    same. The process may end before a `daemon` thread, which must not compile kernels: the interpreter would crash.
+    A thread that has not ended by then keeps running, and nobody waits for it.
+
+    Parameters
+    ----------
+    stopping : callable
+        Returns whether the work should stop; the work calls it, too.
+    name : str
+        Name of the thread.
+    tick : callable
+        Called about every `POLL` seconds until the work has ended, or sooner if it waits for less.
+    interrupt : callable
+        Called on Ctrl-C in this thread; returns whether to wait for the end of the work all the same.
+    daemon : bool
+        Whether the process may end before the thread. It must not where kernels may be compiling in it: the interpreter
+        would crash.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After an `interrupt` that returned False.
+    Exception
+        What the work raised.
     """
     answers: list[T] = []
     failures: list[BaseException] = []

@@ -45,12 +45,24 @@ NotNegative = Annotated[float, Within(0.0)]
 def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
     """Return a dataclass of which a JSON object holds the attributes.
 
-    The attributes of the dataclass are annotated with bool, int, float, str, an enumeration of texts, another dataclass
-    (read by its method ``read``, if it has one), or one of these or None; with ``Mapping[str, ...]`` or ``tuple[...,
-    ...]`` of them; or with Any. `Within` and `OneOf` limit numbers and texts. Those that it names in its class
-    attribute ``LATER`` may be missing in the object, or null, and have their defaults then: files of earlier versions
-    lack them. The object may have the keys `beside` as well; the caller has read the `known` attributes otherwise.
-    `InputError` if the object has an unknown key, or if a value is missing or not as it is declared.
+    The attributes that the dataclass names in its class attribute ``LATER`` may be missing in the object, or null, and
+    have their defaults then: files of earlier versions lack them.
+
+    Parameters
+    ----------
+    kind : type
+        A dataclass whose attributes are annotated with bool, int, float, str, an enumeration of texts, another
+        dataclass (read by its method ``read``, if it has one), or one of these or None; with ``Mapping[str, ...]`` or
+        ``tuple[..., ...]`` of them; or with Any. `Within` and `OneOf` limit numbers and texts.
+    *beside : str
+        Keys that the object may have besides the attributes.
+    **known : object
+        Attributes that the caller has read otherwise.
+
+    Raises
+    ------
+    InputError
+        If the object has an unknown key, or if a value is missing or not as it is declared.
     """
     hints = _hints(kind, include_extras=True)
     declared = [a for a in fields(kind) if a.name not in known]  # type: ignore[arg-type]

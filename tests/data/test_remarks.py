@@ -59,6 +59,7 @@ def test_labels_that_look_the_same_get_a_remark(other: str) -> None:
     assert "look the same but differ in white space" in notes(values)
     assert "'K\u00f6ln' in column 'a'. If" in notes(values)
     assert "look the same" not in notes(np.where(SOME, "Linz", values[~SOME][0]))
+    assert "look the same" not in notes(np.where(SOME, "m2", "m\u00b2"))
 
 
 @pytest.mark.parametrize("word", ["N/A", "None", "NULL"])

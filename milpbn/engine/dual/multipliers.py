@@ -51,12 +51,20 @@ def best_multipliers(
     incumbent: NDArray[np.int64],
     budget: Budget,
 ) -> Multipliers:
-    """Return the rows and multipliers that give the best bound for some weights of the parent sets, shape (P,).
+    """Return the rows and multipliers that give the best bound for some weights.
 
-    The weights lack the terms of multipliers. Clusters are added to the rows if the oracle relaxes acyclicity.
-    `allowed`, shape (P,), are the parent sets that may be chosen, and `incumbent`, shape (V,), those of a structure
-    that obeys the rows: the rounds end when they cannot bring the bound below it. The budget is asked between solutions
-    of the linear program.
+    Parameters
+    ----------
+    rows : Inequalities
+        Rows to start with. Clusters are added if the oracle relaxes acyclicity.
+    weights : float64 array, shape (P,)
+        Weights of the parent sets, without terms of multipliers.
+    allowed : bool array, shape (P,)
+        Parent sets that may be chosen.
+    incumbent : int64 array, shape (V,)
+        The parent sets of a structure that obeys the rows. The rounds end when they cannot bring the bound below it.
+    budget : Budget
+        Asked between solutions of the linear program.
     """
     found = np.zeros(len(rows.limit))
     listed = list_sets(candidates, np.where(allowed, weights, -np.inf))

@@ -248,9 +248,16 @@ def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
 ):
     """Return a step in (0, longest] that achieves most of the softened score's possible gain along `direction`.
 
-    The dual weights `duals` are those at the logits, and `direction` is their change per unit step, both of shape (M,
-    Q). The score is softened at a temperature in nats. `slope` is its slope at the start, and `linear_slope` that of
-    its linear terms.
+    Parameters
+    ----------
+    duals : Duals
+        Dual weights at the logits.
+    logits, direction : float64 arrays, shape (M, Q)
+        Joint log-probabilities at the start of the line, and their change per unit step.
+    temperature : float
+        Temperature of the softening, in nats.
+    slope, linear_slope : float
+        Slope of the softened score at the start, and that of its linear terms.
     """
     dense = len(pairs.weights) > 0
     if dense:

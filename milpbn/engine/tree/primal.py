@@ -45,8 +45,9 @@ class PrimalHeuristic:
 
     The `root` is the whole problem, bounded; its pool has the K best structures, with K = 1 the incumbent, at first
     `best`. The `events` receive better structures; their budget may stop climbs. The reentrant `lock` is held while
-    attributes change. `random_state` is the seed of the climbs. From `saved`, what `state` returned in an earlier
-    search, this one goes on, and `best` is not used; UnfitError if it is not the state of a search on this problem.
+    attributes change. `random_state` is the seed of the climbs. `saved` is the state of an earlier search (`state`),
+    which this one continues instead of beginning at `best`. Raise UnfitError if it is not the state of a search on this
+    problem.
     """
 
     def __init__(

@@ -48,9 +48,9 @@ class BranchAndBound:
     parent sets are fixed by their reduced costs. Beyond so many bytes of `memory` for open nodes and the proof, the
     search becomes depth-first.
 
-    From `saved`, what `SearchState.arrays` returned in an earlier search, this one goes on. Root, pool and proof are
-    those of that search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raise UnfitError if it is not the state of
-    a search on this problem.
+    `saved` is the state of an earlier search (`SearchState.arrays`), which this one continues; root, pool and proof
+    must be those of the earlier search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raise UnfitError if it is
+    not the state of a search on this problem.
     """
 
     def __init__(

@@ -65,11 +65,11 @@ class ValueRule(NamedTuple):
 class SumStep(NamedTuple):
     """The function of a column, or the product of factors, summed over the states of a feature.
 
-    The table, in nats, has an axis for the feature, one of states + 1 for each feature of `left`, those of the result,
-    and the class axis; logarithms of 0 are `IMPOSSIBLE`. With `results`, the positions of earlier steps whose results
-    are further factors, the feature's axis has states + 1, too: the last position of an axis is that of a value without
-    a state. Without, the table is the step's result by the feature's code: its last two positions are those of a
-    missing value and of one without a state.
+    The axes of the table are the feature, the features of the result (`left`), and the class; its entries are in nats,
+    and logarithms of 0 are `IMPOSSIBLE`. The axis of a feature in `left` has one position per state, and a last one for
+    a value without a state. `results` are the positions of earlier steps whose results are further factors. With them,
+    the feature's own axis is like those of `left`. Without them, the table is the result of the step, and the feature's
+    axis has two positions after the states: for a missing value, and for one without a state.
     """
 
     feature: int
@@ -92,9 +92,10 @@ class RowNumber(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ScoringPlan:
-    """The computation of the log-joint of one network: the results of the steps that leave nothing, and the constants.
+    """The computation of the log-joint of one network.
 
-    The constants, shape (C,), are the sum of the tables without features.
+    The log-joint is the sum of the results of those steps whose `left` is empty, and of the constants, shape (C,): the
+    sum of the tables without features.
     """
 
     variables: tuple[Variable, ...]

@@ -30,10 +30,28 @@ def log_joint_of_rows(
 
     A row without missing values gets the number of `milpbn.network.cpt.class_log_joint`, to the last bit. For the
     others it is the logarithm of the sum of exp(that number) over all states of the missing features. If the tables
-    form no acyclic graph (a pseudo-TAN), it is the same sum. Codes have the shape (M, V), with `UNKNOWN` and `MISSING`
-    allowed; the last column, the class, is ignored. The names are for messages. There is one table per variable; that
-    of the class may be absent. The result, shape (M, C), is in nats. `InputError` if the sums would need too much
-    memory, or a code is out of range.
+    form no acyclic graph (a pseudo-TAN), it is the same sum.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (M, V)
+        State codes; `UNKNOWN` and `MISSING` are allowed. The last column, the class, is ignored.
+    names : sequence of str, length V
+        Names of the variables, for messages.
+    cpts : sequence of Cpt
+        One table per variable; that of the class may be absent.
+    n_classes : int
+        Number of classes C.
+
+    Returns
+    -------
+    float64 array, shape (M, C)
+        In nats.
+
+    Raises
+    ------
+    InputError
+        If the sums would need too much memory, or a code is out of range.
     """
     structure = Structure.empty(tuple(names))  # of which `class_log_joint` reads the names only
     missing = codes[:, :-1] == MISSING

@@ -188,10 +188,21 @@ def fitted_path(
 
     The fits are those of `refit_classifier` with given values, to an accuracy that is enough for a comparison. Where
     tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``. `Stopped` ends the path if
-    `stopping`, which is asked often, returns True. The classifier has generative parameters from the data, which have
-    no unknown values; the method is a name in `milpbn.network.parameters.method.METHODS`, and `objection` is as for
-    `completed`. With `joint`, the joint distribution matters, too, because features of the compared rows are missing;
-    it takes a fit of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
+    `stopping`, which is asked often, returns True.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        With generative parameters from `data`.
+    data : Dataset
+        Training samples, without unknown values.
+    method : str
+        A name in `milpbn.network.parameters.method.METHODS`.
+    objection : callable, optional
+        As for `milpbn.network.parameters.normalised.completed`.
+    joint : bool
+        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a fit
+        of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
     """
     if method != "cll":
         yield ParameterMethod("ml"), classifier

@@ -77,7 +77,17 @@ class Engine(ABC):
     def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
         """Maximise a problem, reporting structures and bounds as they are found.
 
-        The problem lacks the parent sets that the root bound excludes. `Events.offer` returns the best structure known.
-        Raise InputError if the solver or its licence is missing, or if the solver does not take an option, and
-        SolverError if the solver fails, or contradicts itself or the data.
+        Parameters
+        ----------
+        problem : Problem
+            The problem without the parent sets that the root bound excludes.
+        events : Events
+            Receives structures and bounds. `Events.offer` returns the best structure known.
+
+        Raises
+        ------
+        InputError
+            If the solver or its licence is missing, or if the solver does not take an option.
+        SolverError
+            If the solver fails, or contradicts itself or the data.
         """
