@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from milpbn.data import Dataset, Table
     from milpbn.problem.constraints import Constraints
     from milpbn.solving.options import Options
+    from milpbn.solving.selection import Approach
 
 
 select_options = option_group(
@@ -125,11 +126,9 @@ def solve(
     began, spec = started(), score.score()
     quiet, verbose, classifier = (files.pop(name) for name in ("quiet", "verbose", "classifier"))
 
-    from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
     from milpbn.problem.local import LocalScore
-    from milpbn.problem.structures import structured
     from milpbn.solving.recipes import Choices
     from milpbn.solving.selection import Approach
 
@@ -159,31 +158,44 @@ def solve(
         source, dataset = read(table, named, began, quiet=quiet, time_limit=limit, in_units=in_units)
         asked = source if approach.cuts else dataset
         cuts = str(source.discretisation) if "discretise" in single else None
-        noted = _undecided(source, dataset) if undecided and not choices.additive else dataset
-        if choices.additive and "discretise" not in single:
-            noted = _without_cuts(dataset)
+        if choices.additive:
+            noted = dataset if "discretise" in single else _without_cuts(dataset)
+        else:
+            noted = _undecided(source, dataset) if undecided else dataset
         show_notes(noted, quiet=quiet, variables=noted.variables if verbose else ())
     if structure is not None:
-        sizes = (approach.score.max_parents,) if approach.grid is None else approach.grid.max_parents
-        if approach.additive and structure in ("forest", "tan"):
-            raise InputError(
-                f"The recipe accurate adds arcs that --structure {structure} has not; leave out one."
-            )
-        for most in sizes:  # all settings that are compared have to fit
-            constraints = structured(
-                structure, dataset, replace(approach.score, max_parents=most), constraints
-            )
+        constraints = _of_kind(structure, dataset, approach, constraints)
     if search.start is not None:
         start = read_structure(search.start, dataset.names)
         approach = replace(approach, options=replace(approach.options, start=start))
-    failure: MilpbnError | None = None
-    try:
-        with dropped_when_refused(files["trace"], files["log"]):
-            scope = {"subset": search.subset, "screen": search.screen}
-            result = approach.maximise(asked, constraints, started=began, discretise=cuts, **scope)
-    except (NotSavedError, FailedSearchError) as error:
-        failure, result = error, error.result
+    with dropped_when_refused(files["trace"], files["log"]):
+        scope = {"subset": search.subset, "screen": search.screen}
+        result, failure = _maximised(approach, asked, constraints, started=began, discretise=cuts, **scope)
     return _finish(result, approach.options, classifier, failure)
+
+
+def _of_kind(structure: str, dataset: Dataset, approach: Approach, constraints: Constraints) -> Constraints:
+    """Return the constraints with those of --structure, which all settings that are compared have to fit."""
+    from milpbn.problem.structures import structured
+
+    if approach.additive and structure in ("forest", "tan"):
+        raise InputError(
+            f"The recipe accurate adds arcs that --structure {structure} has not; leave out one."
+        )
+    sizes = (approach.score.max_parents,) if approach.grid is None else approach.grid.max_parents
+    for most in sizes:
+        constraints = structured(structure, dataset, replace(approach.score, max_parents=most), constraints)
+    return constraints
+
+
+def _maximised(approach: Approach, *asked: Any, **how: Any) -> tuple[Result, MilpbnError | None]:
+    """Return the result, and the error of a search that had a result when it failed, or of a file not written."""
+    from milpbn.claims.result import FailedSearchError, NotSavedError
+
+    try:
+        return approach.maximise(*asked, **how), None
+    except (NotSavedError, FailedSearchError) as error:
+        return error.result, error
 
 
 def _finish(result: Result, how: Options, classifier: str | None, failure: MilpbnError | None) -> int:

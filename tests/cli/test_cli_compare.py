@@ -74,16 +74,16 @@ def test_also_adds_learners_to_the_defaults(tmp_path, monkeypatch):
 
 
 def test_the_reference_is_a_search_with_a_bound(tmp_path, monkeypatch):
-    from milpbn.learners import comparison
+    from milpbn.learners import learning
 
-    original = comparison._solve
+    original = learning._solve
 
     def fail(train: Any, score: Any, *others: Any) -> Any:
         if score.name == "sm":
             raise InputError("not today")
         return original(train, score, *others)
 
-    monkeypatch.setattr(comparison, "_solve", fail)
+    monkeypatch.setattr(learning, "_solve", fail)
     output = tmp_path / "figures.json"
     done = run("compare", "instance:corral", "--learners", "sm,sbm,tan", "-q", "--output", output)
     assert load(output)["reference"] == "sbm"

@@ -15,7 +15,7 @@ from milpbn import Score, rescore, solve
 from milpbn.data import read_table
 from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
-from milpbn.learners import comparison
+from milpbn.learners import comparison, learning
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, training_and_test_rows
@@ -72,14 +72,14 @@ def test_options_reach_their_learners(split):
 
 
 def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
-    solve_one = comparison._solve
+    solve_one = learning._solve
 
     def fail(train, score, *others):
         if score.name == "sm":
             raise InputError("not today")
         return solve_one(train, score, *others)
 
-    monkeypatch.setattr(comparison, "_solve", fail)
+    monkeypatch.setattr(learning, "_solve", fail)
     listed = list(compare_each(*split, Contest(("sm", "sbm", "tan"))))
     rows = {row.name: row for row in listed}
     assert rows["sm"].note == "not today"
@@ -89,7 +89,7 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     assert rows["sbm"].relative_gap <= 1e-6
     assert reference_row(listed).name == "sbm"
     assert "score and gap in nats: sbm, " in show(listed)
-    monkeypatch.setattr(comparison, "_solve", lambda *a: fail(a[0], Score(name="sm"), None))
+    monkeypatch.setattr(learning, "_solve", lambda *a: fail(a[0], Score(name="sm"), None))
     failed = list(compare_each(*split, Contest(("sm", "tan"))))
     assert reference_row(failed) is None
     assert failed[1].gap is None

@@ -15,7 +15,7 @@ from running import random_data
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
 from milpbn.heuristics.spanning import tan_structure
-from milpbn.learners import comparison
+from milpbn.learners import learning
 from milpbn.learners.base import Control
 from milpbn.learners.cells import Learnt, SplitRows
 from milpbn.learners.comparison import compare, training_and_test_rows
@@ -192,7 +192,7 @@ def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
     whole, path, real = (
         compare(*split, ("sm", "cll", "tan"), **how),
         tmp_path / "state.npz",
-        comparison._solve,
+        learning._solve,
     )
 
     def fail(train: Dataset, score: Score, *others: Any) -> Any:
@@ -201,7 +201,7 @@ def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
         return real(train, score, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(comparison, "_solve", fail)
+        patch.setattr(learning, "_solve", fail)
         first = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
     assert first.to_dict()["reference"] == "cll"
     last = Stop()
@@ -245,7 +245,7 @@ def test_a_search_and_a_training_go_on_where_they_were(
     names = ("sm", "tan", "differentiable-tan")
     how: dict[str, Any] = {"options": {"differentiable-tan": {"epochs": 40}}, "score": {"p": 0.9}}
     whole = compare(data, None, names, control=Stop().control(), **how)
-    seconds, real = [], comparison._solve
+    seconds, real = [], learning._solve
 
     def timed(*given: Any) -> Any:
         began = time.monotonic()
@@ -253,7 +253,7 @@ def test_a_search_and_a_training_go_on_where_they_were(
         seconds.append((time.monotonic() - began, result.seconds.total))
         return result
 
-    monkeypatch.setattr(comparison, "_solve", timed)
+    monkeypatch.setattr(learning, "_solve", timed)
     path, parts, found, stop = tmp_path / "state.npz", 0, None, Late(name, questions)
     while found is None or len(found.rows) < 3 or stop.over:
         parts, stop = parts + 1, Late(name, questions * (1 + parts // 3))
@@ -282,7 +282,7 @@ def test_a_time_limit_holds_for_all_parts_together(
         save_checkpoint(state, "search", {"seconds": 70.0 * len(given)}, {})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "_solve", stopped)
+    monkeypatch.setattr(learning, "_solve", stopped)
     for _ in range(3):
         with pytest.raises(KeyboardInterrupt):
             compare(*split, ("sm",), control=Stop().control(time_limit=100.0), checkpoint=path)
