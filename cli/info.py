@@ -19,6 +19,7 @@ from milpbn.errors import InputError
 if TYPE_CHECKING:
     from milpbn.data.dataset import Variable
     from milpbn.network import Classifier, TableClassifier
+    from milpbn.network.formats.classifier_files import AnyClassifier
 
 
 @verb(short_help="Show the contents of a file.")
@@ -27,17 +28,27 @@ if TYPE_CHECKING:
 def info(file: str, table: TableOptions) -> None:
     """Show the contents of FILE: a classifier, result, certificate, checkpoint, learner's output, or table.
 
-    It may also be the output of compare or stability, a model's sidecar, a catalog name or an embedded instance.
+    It may also be the output of compare or stability, a model's sidecar, a network of another program (--target names
+    its class), a catalog name or an embedded instance.
 
     \b
     Examples:
       milpbn info classifier.json
       milpbn info table.csv --target class
     """
+    from milpbn.network.formats.classifier_files import OF_OTHERS
+    from milpbn.network.formats.registry import read_network
+    from milpbn.util.raw_files import ending_of
+
     if is_archive(file):
         say(describe_archive(file))
+    elif _is_object(file):
+        say(_describe_document(file))
+    elif ending_of(file, OF_OTHERS):
+        network = read_network(file, table.settings.get("target"))
+        say([f"network     {file}", *_describe_any(network)])
     else:
-        say(_describe_document(file) if _is_object(file) else _describe_table(file, table))
+        say(_describe_table(file, table))
 
 
 def _is_object(path: str) -> bool:
@@ -56,13 +67,14 @@ def _describe_document(path: str) -> str | list[str]:
     from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.claims.stability import Stability
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
+    from milpbn.network import load_any_classifier
     from milpbn.network.formats.classifier_files import AVERAGED, PSEUDO
     from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
 
     document, where = read_document(path), f"The file {path!r}"
     written = document.get("format")
     if written in (CLASSIFIER, PSEUDO, AVERAGED):
-        return [f"classifier  {path}", *_describe_classifier(path)]
+        return [f"classifier  {path}", *_describe_any(load_any_classifier(path))]
     if written == SIDECAR:
         return _describe_sidecar(path)
     if "status" in document and "structure" in document:
@@ -129,10 +141,9 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     return lines + [f"  {child}: {', '.join(members) or '(none)'}" for child, members in parents.items()]
 
 
-def _describe_classifier(path: str) -> list[str]:
-    from milpbn.network import AveragedClassifier, PseudoClassifier, load_any_classifier
+def _describe_any(classifier: AnyClassifier) -> list[str]:
+    from milpbn.network import AveragedClassifier, PseudoClassifier
 
-    classifier = load_any_classifier(path)
     if isinstance(classifier, PseudoClassifier):
         learnt = "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles"
         return [learnt, *_describe_variables(classifier)]

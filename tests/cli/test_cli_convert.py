@@ -44,6 +44,19 @@ def test_info_says_where_a_network_comes_from(shop, tmp_path):
     assert "learnt by" not in shown
 
 
+def test_networks_of_others_are_shown_and_are_no_classifier_files(shop, tmp_path):
+    (tmp_path / "n.net").write_text("""net {} node A { states = (a b); } node B { states = (c d); }
+        potential (A) { data = (1 3); } potential (B | A) { data = ((1 1)(1 4)); }""")
+    shown = succeed("info", tmp_path / "n.net", "--target", "A").output
+    says(shown, "  A: 2 states, nominal, the class; parents: (none)", "  B: 2 states, nominal; parents: A")
+    says(
+        refused("info", tmp_path / "n.net").stderr,
+        "name it with --target (in Python: target), one of 'A', 'B'.",
+    )
+    advice = "milpbn convert FILE classifier.json --target NAME"
+    says(refused("predict", tmp_path / "n.net", shop / "toy.csv").stderr, advice)
+
+
 def test_a_picture_of_the_structure_is_written(shop, tmp_path):
     succeed("convert classifier.json", tmp_path / "n.dot")
     assert (tmp_path / "n.dot").read_text().startswith("digraph")

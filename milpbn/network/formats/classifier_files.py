@@ -31,6 +31,7 @@ from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import Fields, dump_json, json_safe, parse_object, read_text, unusable
+from milpbn.util.raw_files import ending_of
 
 T = TypeVar("T")
 C = TypeVar("C", Classifier, PseudoClassifier, AveragedClassifier)
@@ -38,6 +39,9 @@ C = TypeVar("C", Classifier, PseudoClassifier, AveragedClassifier)
 AnyClassifier: TypeAlias = Classifier | PseudoClassifier | AveragedClassifier
 #: Values of the key ``format``: of a network, of a pseudo-TAN, and of an average of networks.
 FORMAT, PSEUDO, AVERAGED = "milpbn-classifier", "milpbn-pseudo-classifier", "milpbn-averaged-classifier"
+#: Endings of files of other programs that `milpbn.network.formats.registry.read_network` reads, and how to use them.
+OF_OTHERS = (".bif", ".xmlbif", ".bifxml", ".xml", ".xdsl", ".net", ".dne", ".dnet")
+CONVERTED = "A network of another program becomes one by: milpbn convert FILE classifier.json --target NAME."
 #: Version of the format that this module writes and reads.
 VERSION = 1
 #: That of files with a decision, which a milpbn that knows no decisions would ignore.
@@ -76,6 +80,8 @@ def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) 
     try:
         return read(parse_object(text))
     except InputError as error:
+        if ending_of(path, OF_OTHERS) is not None:
+            error = InputError(f"{error} {CONVERTED}")
         raise unusable("classifier file", path, error) from None
 
 

@@ -17,7 +17,7 @@ from milpbn.network.formats.plain_network import (
     one_network,
     with_tables,
 )
-from milpbn.network.formats.tokens import PERCENT, Token, TokenReader, blank_separated, numbers_in
+from milpbn.network.formats.tokens import END, PERCENT, Token, TokenReader, blank_separated, numbers_in
 from milpbn.network.formats.words import drawn_words
 
 _KEYWORDS = "net class node potential data discrete continuous decision utility function label states"
@@ -113,7 +113,9 @@ def _netica_values(block: _Block, states: Sequence[str]) -> list[float]:
     """Return the values of a node's table, from ``probs`` or ``functable``; ``#2`` is the third state."""
     key = "probs" if "probs" in block.fields else "functable"
     if key not in block.fields:
-        raise block.refusal("has no table; have Netica convert equations to tables, and save the network")
+        raise block.refusal(
+            "has no table; give it one in Netica (from an equation: Equation To Table), and save the network"
+        )
     edges = block.numbers("levels")
     cut = interval_states(edges, (), block.refusal)[0] if len(edges) == len(states) + 1 else states
     ranges = StateLabels(cut, numeric=True)
@@ -171,7 +173,7 @@ class _BlockReader(TokenReader):
             if token.is_mark("}") and head and not words:
                 return block
             if token.is_mark("=") and words:
-                block.fields[words[-1].text.lower()] = self.until_semicolon(nested=True)
+                block.fields[words[-1].text.lower()] = self.value(depth)
             elif token.is_mark("{") and words and depth < 9:
                 block.blocks.append(self.block(words, depth + 1))
             elif token.is_mark("{", "}"):
@@ -183,3 +185,14 @@ class _BlockReader(TokenReader):
         if words:
             raise words[0].refused("outside of every block")
         return block
+
+    def value(self, depth: int) -> list[Token]:
+        """Return the tokens of a field's value without a block in it, such as Netica's ``font {size = 9;}``."""
+        name, brace = (*self.tokens[self.position : self.position + 2], END, END)[:2]
+        if brace.is_mark("{") and not name.is_mark("(", ")", ",", "|", "=", ";") and depth < 9:
+            self.position += 2
+            self.block([name], depth + 1)
+            if extra := self.until_semicolon(nested=True):
+                raise extra[0].refused("after a block, where ';' is expected")
+            return []
+        return self.until_semicolon(nested=True)

@@ -79,12 +79,14 @@ NETICA = r"""// ~->[DNET-1]->~
 bnet My_net {
 AutoCompile = TRUE;
 visual V1 { defdispform = BELIEFBARS; comment = "a }; \
-  b"; };
+  b"; nodefont = font {shape= "Arial"; size= 9;}; NodeSet Node {BuiltIn = 1; Color = 0xc0c0c0;};
+  PrinterSetting A { margins = (1270, 1270); }; };
 node Rain {
   kind = NATURE; discrete = TRUE; states = (dry, mid, wet); parents = ();
   probs = // dry mid
     (0.2, 0.3, 0.5);
-  title = "x"; belief = (0.2, 0.3, 0.5); visual V1 { center = (1, 2); };
+  title = "x"; belief = (0.2, 0.3, 0.5);
+  visual V1 { center = (1, 2); link 1 { path = ((1, 2), (3, 4)); }; font = font {size= 18;}; };
   };
 node Flow { kind = NATURE; discrete = FALSE; chance = DETERMIN; levels = (0, 10, 20, INFINITY); parents = (Rain);
   functable = (5, #1, 25); };
@@ -129,9 +131,11 @@ def test_neticas_functions_levels_and_unnamed_states_are_read():
         (("bnet", "net"), "no block 'bnet'"),
         (("NATURE; discrete = TRUE; numstates", "DECISION; numstates"), "'Coin' .* is of the kind DECISION"),
         (("(Rain, Flow)", "(Rain, )"), "'Bloom' .* has an input without a node"),
-        (("(5, #1, 25)", "(5, #1, -1)"), "Line 13 has '-1' in the table of 'Flow'"),
+        (("(5, #1, 25)", "(5, #1, -1)"), "Line 15 has '-1' in the table of 'Flow'"),
         (("functable", "equation"), "'Flow' .* has no table"),
         (("numstates = 2", "numstates = many"), "'Coin' has no states"),
+        (("font {size= 18;}", "font {size= 18;} 3"), "Line 12 has '3' after a block"),
+        (("font {size= 18;}", "font " * 2 + "{size= 18;}"), "has '{' where ';' is expected"),
         (("levels = (0, 10, 20)", "levels = (0, 10, x)"), "'x' in a list of numbers"),
         (("levels = (0, 10, 20)", "levels = (0, 10)"), "has 2 states, but 1 intervals"),
     ],
