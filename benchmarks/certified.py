@@ -96,7 +96,7 @@ def gosdt(x: Matrix, y: Matrix, penalty: float, seconds: float) -> Learnt:
     """Learn with GOSDT on guessed cuts, to a depth of 6 as in its README; reference labels would make bounds guess."""
     from gosdt import GOSDTClassifier
 
-    columns, values = guessed_cuts(x.tobytes(), y.tobytes())
+    columns, values = guessed_cuts(x.tobytes(), y.astype(np.intp).tobytes())
     limits = {"depth_budget": 6, "time_limit": max(1, round(seconds))}
     model = GOSDTClassifier(regularization=penalty, similar_support=False, **limits)
     with contextlib.redirect_stdout(io.StringIO()):
