@@ -105,9 +105,13 @@ def page(cells: pd.DataFrame) -> list[str]:
     """Return the tables: the networks, mean regrets by size, and every sample."""
     names = [name for name in METHODS if name in set(cells["method"])]
     about = cells.groupby("data", sort=False)[["columns", "classes", "bayes"]].first()
-    whole = cells.pivot_table(index=["rows", "data"], columns="method", values="regret")[names].dropna()
-    means = whole.groupby(level="rows").mean().assign(networks=whole.groupby(level="rows").size())
-    title = "## Mean regret in nats, over the networks that all methods have"
+    by_size = cells.pivot_table(index=["rows", "data"], columns="method", values="regret")[names].groupby(
+        level="rows"
+    )
+    means = by_size.agg(lambda regrets: np.exp(np.log(regrets).mean(skipna=False))).assign(
+        networks=by_size.size()
+    )
+    title = "## Geometric mean of the regrets in nats, of the methods that have all networks"
     sections = [table_of("## Networks", about, ".4g"), table_of(title, means, ".3g")]
     cells = cells.assign(sample=cells["data"] + ", " + cells["rows"].astype(str))
     for figure, form in (("regret", ".4f"), ("error", ".4f"), ("accuracy lost", ".2f"), ("seconds", ".0f")):
