@@ -9,7 +9,7 @@ but has the interactions of the largest gains on residuals, the result has its s
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from milpbn.claims.reasons import Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
+from milpbn.data.relevance import MOST_FEATURES
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.network.additive.choice import OutOfTime, Sources
 from milpbn.network.additive.interactions import Block, Room
@@ -142,14 +143,19 @@ class _Recipe:
         require_class(source, "The recipe accurate")
         rows = len(training_rows(source))
         features = source.n_features if isinstance(source, Dataset) else len(source.features)
-        if isinstance(source, Table) and question.score.needs_units:
-            source = source.in_units()
+        if isinstance(source, Table):
+            features = min(features, MOST_FEATURES)
+            source = source.in_units() if question.score.needs_units else source
         seconds = options.time_limit
         if seconds is None:
             seconds = SMALL_SECONDS if rows < SMALL_ROWS and features < SMALL_FEATURES else SECONDS
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
+        names = options.monotone if isinstance(options.monotone, Mapping) else ()
+        if isinstance(source, Table) and (options.start or not isinstance(options.monotone, Mapping | None)):
+            names = source.features
+        self.kept = {*self.constraints.named, *names}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.interrupted, self.searched = False, True
@@ -164,7 +170,7 @@ class _Recipe:
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
-            coarse, fine = training_data(self.source, self._cuts(chosen))
+            coarse, fine = training_data(self.source, self._cuts(chosen), self.kept)
             preferred = self._preferred(chosen, fine)
             for seconds in SEARCH_SECONDS:
                 try:
@@ -193,6 +199,7 @@ class _Recipe:
                     sources=self.sources,
                     budget=part,
                     cuts=self.cuts,
+                    kept=self.kept,
                     random_state=self.options.random_state,
                     report=stages.tell,
                 )

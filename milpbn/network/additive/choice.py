@@ -4,7 +4,8 @@ Columns of few integers, such as ratings or codes, have an order unless held-out
 
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
 changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
-search in factors of 3. A small table has little to say about four strengths, so that they have a prior.
+search in factors of 3: one pass, and the best ones more (successive halving). A small table has little to say about
+four strengths, so that they have a prior.
 """
 
 from __future__ import annotations
@@ -37,8 +38,10 @@ PRIOR_STEPS = 2.0
 CLEARLY = 0.25
 #: One that is worse by more than this many with the strengths of the best so far, in the folds until now, is given up.
 HOPELESS = 2.0
-#: Passes over the strengths of the first candidate and of the chosen one; the others get one.
+#: Passes over the strengths of the finalists; first every candidate gets one.
 PASSES = 6
+#: Candidates that are worse than the best one by at most so many standard errors after one pass are finalists.
+FINALISTS = 1.0
 KAPPAS = (0.5, 1.0)
 #: By what the scores of the fit to all rows are multiplied if that suits held-out rows: its penalties suit fewer rows.
 SHARPER = 1.1
@@ -235,7 +238,7 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
             found = Compared(other, folds.losses(other, best.losses))
             if folds.difference(found.losses, best.losses)[0] < 0.0:
                 best = found
-        best = _tuned(folds, best)
+        best = _tuned(folds, best, passes=1)
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
         for change in _changes(other_cuts, ["forest", *structures], ordered, exact):
@@ -250,9 +253,15 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
             tried.append(found)
             if -more > CLEARLY * error:
                 best = found
-        if best is not tried[0]:
-            place = tried.index(best)
-            tried[place] = best = _tuned(folds, best)
+        for place in sorted(range(len(tried)), key=lambda k: tried[k] is not best):
+            one = tried[place]
+            more, error = folds.difference(one.losses, best.losses)
+            if more > FINALISTS * error or np.isnan(one.losses).any():
+                continue
+            found = tried[place] = _tuned(folds, one)
+            more, error = folds.difference(found.losses, best.losses)
+            if one is best or -more > CLEARLY * error:
+                best = found
     except OutOfTime:
         complete = False
         tried = tried or [best]
@@ -288,7 +297,7 @@ def _changes(
         yield lambda one: replace(one, structure="exact")
 
 
-def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
+def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
     """Return a candidate with the strengths that coordinate search in steps finds in so many passes."""
     best, value = one, _criterion(folds, one)
     names = _used(folds, one.candidate)
