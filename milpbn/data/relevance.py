@@ -19,24 +19,29 @@ from sklearn.preprocessing import OneHotEncoder
 
 from milpbn.data.table import Table
 
-#: Features that are used, at most and at least; between, those whose p-values are below the line of Benjamini and
-#: Hochberg for this share of false ones.
+#: Features that are used, at most (more if each has ten rows) and at least; between, those whose p-values are below
+#: the line of Benjamini and Hochberg for this share of false ones.
 MOST_FEATURES, LEAST_FEATURES, FALSE_SHARE = 200, 20, 0.2
+
+
+def most_features(n_rows: int) -> int:
+    """Return how many features are used of so many rows, at most."""
+    return max(MOST_FEATURES, n_rows // 10)
 
 
 def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = ()) -> Table:
     """Return a table of the features that say most about the class in these rows, and of those to be `kept`.
 
-    It is the table itself if that has no more than `MOST_FEATURES`.
+    It is the table itself if that has no more than `most_features`.
     """
     n = len(table.features)
-    if n <= MOST_FEATURES:
+    if n <= most_features(len(rows)):
         return table
     p_values, statistics = _tests(table, rows)
     p_values[[name in kept for name in table.features]] = -1.0
     order = np.lexsort((-statistics, p_values))
     below = np.flatnonzero(p_values[order] <= FALSE_SHARE * np.arange(1, n + 1) / n)
-    number = int(np.clip(below.max(initial=0) + 1, LEAST_FEATURES, MOST_FEATURES))
+    number = int(np.clip(below.max(initial=0) + 1, LEAST_FEATURES, most_features(len(rows))))
     best = np.sort(order[: max(number, np.count_nonzero(p_values < 0))])
     names = [table.features[i] for i in best]
     note = f"{len(best)} of {n} features are used, which say most about the class, each by itself."

@@ -17,7 +17,7 @@ from milpbn.claims.reasons import Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
-from milpbn.data.relevance import MOST_FEATURES
+from milpbn.data.relevance import most_features
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.network.additive.choice import OutOfTime, Sources
 from milpbn.network.additive.interactions import Block, Room
@@ -144,7 +144,7 @@ class _Recipe:
         rows = len(training_rows(source))
         features = source.n_features if isinstance(source, Dataset) else len(source.features)
         if isinstance(source, Table):
-            features = min(features, MOST_FEATURES)
+            features = min(features, most_features(rows))
             source = source.in_units() if question.score.needs_units else source
         seconds = options.time_limit
         if seconds is None:

@@ -14,6 +14,7 @@ from milpbn.data.folds import repeated_folds, repeats_of, validation_split
 from milpbn.data.relevance import of_relevant
 from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
+from milpbn.errors import DataWarning, warn
 from milpbn.network.additive.choice import (
     SHARPER,
     FoldRows,
@@ -165,7 +166,10 @@ def training_data(source: Table | Dataset, cuts: str, kept: Collection[str] = ()
     """Return the training rows on coarse cuts, and the same with fine variables; of features as in `choose_model`."""
     if isinstance(source, Dataset):
         return source, source
-    table = _cut(of_relevant(source, source.train_indices, kept), cuts)
+    table = of_relevant(source, source.train_indices, kept)
+    if table is not source:
+        warn(table.notes[-1], DataWarning)
+    table = _cut(table, cuts)
     coarse = table.dataset("train")
     return coarse, with_fine(coarse, table, table.train_indices)
 
