@@ -2,9 +2,8 @@
 
     python benchmarks/r_tables.py --tables FOLDER [--methods ebm] [--cells FOLDER]
 
-FOLDER has Ecdat/Mroz.csv and so on (of pydataset 0.2.0, resources/rdata/csv). `r_tables.json` has classes and columns;
-its figures and the page's table are made anew from all cells, which are kept, so that a run goes on where it stopped.
-`accurate` is without the exact search as a candidate; EBM has at most 45 s of CPU a fit.
+FOLDER has Ecdat/Mroz.csv and so on (of pydataset 0.2.0, resources/rdata/csv). The figures in `r_tables.json` and the
+page's table are made anew from all cells, which are kept, so that a run goes on. `accurate` has no exact search.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ METHODS = ("accurate", "boosting", "ebm")
 
 
 def too_long(*_: object) -> None:
-    """End a fit."""
+    """End a fit of EBM, after 45 s of CPU."""
     raise TimeoutError
 
 
@@ -52,8 +51,7 @@ def read(about: dict[str, Any], folder: Path) -> Table:
         frame[target] = pd.qcut(frame[target], 3, labels=["low", "mid", "high"])
     elif how:
         frame[target] = np.where(frame[target] > 0, "yes", "no")
-    if len(frame) > 1600:
-        frame = frame.sample(1600, random_state=0).sort_index()
+    frame = frame.sample(1600, random_state=0).sort_index() if len(frame) > 1600 else frame
     frame[target] = frame[target].astype(str)
     frame = frame[frame.groupby(target)[target].transform("size") > 3].reset_index(drop=True)
     return read_table(frame, target=target, missing="state")
@@ -67,18 +65,17 @@ def cell(table: Table, name: str, method: str) -> dict[str, Any]:
         signal.setitimer(signal.ITIMER_PROF, 45.0 if method == "ebm" else 0.0)
         found = methods(0.0)[method].run(MethodInput(part, 0, 1, {}))
         signal.setitimer(signal.ITIMER_PROF, 0.0)
-        return found
+        return dict(found)
     score = score_of_recipe(Score(), ())
     room = Room(widest(score, len(table.features), len(part.train_rows), 120.0))
     chosen = learning.choose_model(part.training, sources=Sources(None, room), budget=Budget(300.0))
-    assert not isinstance(chosen, str)
     fine = learning.training_data(part.training, chosen.setup.cuts)[1]
     model = Additive(fine, chosen.interactions(fine, Budget(60.0))[0])
-    weights = model.fit(chosen.setup.penalty, None, None, learning.TOLERANCE)
-    test_rows = model.held_out(table.encode(fine.variables, part.test_rows))
-    scores = chosen.record.sharper * test_rows.scores(weights, chosen.setup.penalty.kappa)
-    labels = fine.variables[-1].states
-    return judged(np.exp(log_posterior(scores)), scores.argmax(axis=1), test_classes(part, labels))
+    weights = chosen.record.sharper * model.fit(chosen.setup.penalty, None, None, learning.TOLERANCE)
+    rows = model.held_out(table.encode(fine.variables, part.test_rows))
+    scores = rows.scores(weights, chosen.record.sharper * chosen.setup.penalty.kappa)
+    truth = test_classes(part, fine.variables[-1].states)
+    return judged(np.exp(log_posterior(scores)), scores.argmax(axis=1), truth)
 
 
 def line(cells: pd.DataFrame, other: str) -> str:
@@ -94,13 +91,13 @@ def line(cells: pd.DataFrame, other: str) -> str:
 
 
 def main() -> None:
-    """Compute what is missing, write the figures and print the table."""
+    """Compute what is missing, and print the table."""
     made = parser(__doc__, data=None, output=RESULTS / "unseen" / "r_tables.json")
     made.add_argument("--tables", type=Path, required=True, help="folder of the packages' tables")
     made.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
     made.add_argument("--cells", type=Path, default=Path("r_cells"), help="folder of the cells")
-    options, found = made.parse_args(), {}
-    about = read_results(options.output)
+    options = made.parse_args()
+    about, found = read_results(options.output), dict[Any, list[Any]]()
     signal.signal(signal.SIGPROF, too_long)
     for split, method, name in product(range(1, REPEATS + 1), METHODS, about):
         part = f"split-{split}"
