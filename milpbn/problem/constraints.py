@@ -115,20 +115,6 @@ class Constraints:
         return self.max_features is not None or any(getattr(self, key) for key in JSON_FORMS)
 
     @property
-    def named(self) -> set[str]:
-        """The variables that have a name in them, and states or other texts if there are any."""
-        found, values = set(), list(self.to_dict().values())
-        while values:
-            one = values.pop()
-            if isinstance(one, str):
-                found.add(one)
-            elif isinstance(one, dict):
-                values += [*one, *one.values()]
-            elif isinstance(one, list):
-                values += one
-        return found
-
-    @property
     def path_options(self) -> str:
         """The constraints on paths that there are, as options of the command line; empty without any."""
         given = {

@@ -8,6 +8,7 @@ but has the interactions of the largest gains on residuals, the result has its s
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -90,19 +91,9 @@ def maximise_accurate(
 ) -> Result:
     """Return the structure on coarse cuts with its bound, and as its classifier the network with finer tables.
 
-    Parameters
-    ----------
-    question : Question
-        With the score of the search (`score_of_recipe`). Of a table, continuous columns get finer cuts as well.
-    options : Options
-        How to search; the time limit is that of everything.
-    cuts : str, optional
-        How the columns are cut, as in ``--discretise``; by default folds choose.
-    wider : bool
-        Whether features may get more parents than the score's `max_parents` if held-out rows prefer it; the score then
-        gets as many.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
+    The question has the score of `score_of_recipe`. Of a table, continuous columns get finer cuts as well; `cuts` says
+    how they are cut, as in ``--discretise``, by default what folds choose. With `wider`, features may have more parents
+    than the score's if held-out rows prefer it. The time limit counts from `started`, a `time.monotonic` value.
 
     Raises
     ------
@@ -152,10 +143,12 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
-        names = options.monotone if isinstance(options.monotone, Mapping) else ()
-        if isinstance(source, Table) and (options.start or not isinstance(options.monotone, Mapping | None)):
-            names = source.features
-        self.kept = {*self.constraints.named, *names}
+        # Features that an option names; without names it speaks of all.
+        asked = options.monotone
+        named = json.dumps([self.constraints.to_dict(), *(asked if isinstance(asked, Mapping) else ())])
+        every = options.start is not None or not isinstance(asked, Mapping | None)
+        names = source.features if isinstance(source, Table) else ()
+        self.kept = {name for name in names if every or json.dumps(name) in named}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.interrupted, self.searched = False, True
@@ -235,18 +228,8 @@ class _Recipe:
     def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
         """Return the best structure that a short search finds on the training rows of a fold."""
         seconds = min(FOLD_SECONDS, budget.left())
-        quiet = replace(
-            self.options,
-            time_limit=seconds,
-            verbose=False,
-            monotone=None,
-            start=None,
-            output=None,
-            certificate=None,
-            trace=None,
-            log=None,
-            on_change=None,
-        )
+        others = ("monotone", "start", "output", "certificate", "trace", "log", "on_change")
+        quiet = replace(self.options, time_limit=seconds, verbose=False, **dict.fromkeys(others))
         try:
             return maximise(replace(self.question, data=data), quiet).structure
         except MilpbnError:

@@ -11,9 +11,10 @@ four strengths, so that they have a prior.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,9 +58,11 @@ class Setup:
     structure: str = "forest"
     penalty: Penalty = field(default_factory=Penalty)
 
-    def with_strengths(self, strengths: Strengths) -> Setup:
-        """Return the candidate with other strengths."""
-        return replace(self, penalty=replace(self.penalty, strengths=strengths))
+    def changed(self, name: str, value: Any) -> Setup:
+        """Return the candidate with another value of an attribute, which may be one of the penalty."""
+        if hasattr(self.penalty, name):
+            return replace(self, penalty=replace(self.penalty, **{name: value}))
+        return replace(self, **{name: value})
 
 
 @dataclass(frozen=True)
@@ -216,11 +219,8 @@ class Folds:
 
 def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
-    penalty = candidate.penalty
-    strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
-    cuts = f"{candidate.cuts}, " if candidate.cuts else ""
-    order = ", integers in order" if penalty.ordered else ""
-    return f"{cuts}{candidate.structure}{order}, kappa {penalty.kappa:g}, strengths {strengths}"
+    strengths = "/".join(f"{value:.3g}" for value in candidate.penalty.strengths.values)
+    return f"{trial_of(candidate).describe()}, strengths {strengths}"
 
 
 def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
@@ -241,8 +241,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         best = _tuned(folds, best, passes=1)
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
-        for change in _changes(other_cuts, ["forest", *structures], ordered, exact):
-            other = change(best.candidate)
+        for name, value in _changes(other_cuts, ["forest", *structures], ordered, exact):
+            other = best.candidate.changed(name, value)
             if other == best.candidate:
                 continue
             found = Compared(other, folds.losses(other, best.losses))
@@ -276,25 +276,18 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     same = (
         Compared(candidate, losses)
         for candidate, losses in folds.known.items()
-        if candidate.with_strengths(strengths) == one.candidate
+        if candidate.changed("strengths", strengths) == one.candidate
     )
     return min(same, key=lambda other: _criterion(folds, other))
 
 
 def _changes(
     other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool
-) -> Iterator[Callable[[Setup], Setup]]:
-    """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
-    if ordered:
-        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=False))
-    for structure in structures:
-        yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
-    for kappa in KAPPAS:
-        yield lambda one, value=kappa: replace(one, penalty=replace(one.penalty, kappa=value))  # type: ignore[misc]
-    for cuts in other_cuts:
-        yield lambda one, value=cuts: replace(one, cuts=value)  # type: ignore[misc]
-    if exact:
-        yield lambda one: replace(one, structure="exact")
+) -> list[tuple[str, Any]]:
+    """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest."""
+    every = {"ordered": [False] * ordered, "structure": structures, "kappa": KAPPAS, "cuts": other_cuts}
+    found = [(name, value) for name, values in every.items() for value in values]
+    return [*found, *[("structure", "exact")] * exact]
 
 
 def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
@@ -311,9 +304,8 @@ def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
                     strength = getattr(strengths, name) * factor
                     if not LEAST / 2 <= strength <= 2 * MOST:
                         break
-                    candidate = best.candidate.with_strengths(
-                        replace(strengths, **{name: float(f"{strength:.6g}")})
-                    )
+                    other_strengths = replace(strengths, **{name: float(f"{strength:.6g}")})
+                    candidate = best.candidate.changed("strengths", other_strengths)
                     other = Compared(candidate, folds.losses(candidate))
                     criterion = _criterion(folds, other)
                     if criterion >= value - 1e-9:

@@ -100,7 +100,7 @@ def choose_model(
         for train, held_out in splits:
             if budget.over():
                 raise OutOfTime
-            found.append(FoldRows(*_encoded(source, cuts, index[train], index[held_out], kept), held_out))
+            found.append(FoldRows(*_encoded(source, cuts, (index[train], index[held_out]), kept), held_out))
         return found
 
     folds = Folds(parts, sources, weights, repeats, budget, report)
@@ -166,10 +166,9 @@ def training_data(source: Table | Dataset, cuts: str, kept: Collection[str] = ()
     """Return the training rows on coarse cuts, and the same with fine variables; of features as in `choose_model`."""
     if isinstance(source, Dataset):
         return source, source
-    table = of_relevant(source, source.train_indices, kept)
-    if table is not source:
+    table = _cut(source, source.train_indices, cuts, kept)
+    if len(table.features) < len(source.features):
         warn(table.notes[-1], DataWarning)
-    table = _cut(table, cuts)
     coarse = table.dataset("train")
     return coarse, with_fine(coarse, table, table.train_indices)
 
@@ -195,20 +194,21 @@ def _classes(
     return source.columns[source.target].codes[index], source.weights[index]
 
 
-def _cut(table: Table, cuts: str) -> Table:
+def _cut(table: Table, rows: NDArray[np.int64], cuts: str, kept: Collection[str]) -> Table:
+    table = of_relevant(table, rows, kept)
     return replace(table, discretisation=Discretisation.parse(cuts)) if cuts else table
 
 
 def _encoded(
     source: Table | Dataset,
     cuts: str,
-    train: NDArray[np.int64],
-    held_out: NDArray[np.int64],
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
     kept: Collection[str],
 ) -> tuple[Dataset, Dataset]:
     """Return training rows with fine variables, and held-out rows with the same variables."""
+    train, held_out = rows
     if isinstance(source, Dataset):
         return source.take(train), source.take(held_out)
-    table = _cut(of_relevant(source, train, kept), cuts)
+    table = _cut(source, train, cuts, kept)
     data = with_fine(table.dataset(train), table, train)
     return data, table.encode(data.variables, held_out)
