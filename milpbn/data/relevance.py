@@ -15,10 +15,8 @@ from scipy.stats import chi2, rankdata
 from milpbn.data.table import Table
 
 #: Features that are used, at most (more if each has ten rows) and at least; between, those whose p-values are below
-#: the line of Benjamini and Hochberg for this share of false ones.
-MOST_FEATURES, LEAST_FEATURES, FALSE_SHARE = 200, 20, 0.2
-#: Intervals of numbers.
-BINS = 4
+#: the line of Benjamini and Hochberg for this share of false ones. Numbers of intervals of a continuous feature.
+MOST_FEATURES, LEAST_FEATURES, FALSE_SHARE, INTERVALS = 200, 20, 0.2, 4
 
 
 def most_features(n_rows: int) -> int:
@@ -37,7 +35,7 @@ def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = (
     values, continuous = table.values(rows)
     ranks = rankdata(values, axis=0, nan_policy="omit")
     encoder = OneHotEncoder()  # a missing value is a state
-    states = encoder.fit_transform(np.where(continuous, ranks * BINS // (len(rows) + 1), values))
+    states = encoder.fit_transform(np.where(continuous, ranks * INTERVALS // (len(rows) + 1), values))
     sizes = np.array([len(own) for own in encoder.categories_])
     classes = table.columns[table.target].codes[rows]
     statistics = np.add.reduceat(statistics_of(states, classes)[0], np.cumsum(sizes) - sizes)

@@ -229,7 +229,8 @@ class _Recipe:
         """Return the best structure that a short search finds on the training rows of a fold."""
         seconds = min(FOLD_SECONDS, budget.left())
         others = ("monotone", "start", "output", "certificate", "trace", "log", "on_change")
-        quiet = replace(self.options, time_limit=seconds, verbose=False, **dict.fromkeys(others))
+        unset: dict[str, Any] = dict.fromkeys(others)
+        quiet = replace(self.options, time_limit=seconds, verbose=False, **unset)
         try:
             return maximise(replace(self.question, data=data), quiet).structure
         except MilpbnError:
