@@ -163,7 +163,8 @@ class _Recipe:
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
-            coarse, fine = training_data(self.source, self._cuts(chosen), self.kept)
+            cuts = chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
+            coarse, fine = training_data(self.source, cuts, self.kept)
             preferred = self._preferred(chosen, fine)
             for seconds in SEARCH_SECONDS:
                 try:
@@ -221,9 +222,6 @@ class _Recipe:
             return None
         self.question = replace(self.question, score=score)
         return found
-
-    def _cuts(self, chosen: Chosen | str) -> str:
-        return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
 
     def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
         """Return the best structure that a short search finds on the training rows of a fold."""

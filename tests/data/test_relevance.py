@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from milpbn.data import read_table
+from milpbn.data.dataset import dropped_notes
 from milpbn.data.relevance import LEAST_FEATURES, MOST_FEATURES, of_relevant
 
 
@@ -34,7 +35,9 @@ def test_numbers_states_and_missing_values_are_found_and_named_features_stay(tmp
     chosen = of_relevant(table, rows, ["flat"])
     assert len(chosen.features) == LEAST_FEATURES
     assert {"number", "states", "there", "flat"} <= {*chosen.features}
-    assert chosen.notes[-1].startswith(f"{LEAST_FEATURES} of {len(table.features)} features are used")
+    n = len(table.features)
+    assert f"{n - LEAST_FEATURES} of {n} features" in chosen.notes[-1]
+    assert dropped_notes(chosen.dataset("train").notes) == (chosen.notes[-1],)
     data = chosen.dataset("train")
     assert data.request is not None
     again = read_table(data.request.source, **data.request.options).dataset("train")

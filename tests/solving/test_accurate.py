@@ -146,11 +146,12 @@ def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constrai
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, MOST_FEATURES + 40))).add_prefix("x")
     kind = np.where(frame["x3"] + frame["x5"] > 0, "yes", "no")
-    with pytest.warns(DataWarning, match=f"of {MOST_FEATURES + 40} features are used"):
+    with pytest.warns(DataWarning, match=f"of {MOST_FEATURES + 40} features, which say less"):
         result = run(frame.assign(kind=kind), monotone={"x9": "+"})
     assert result.structure is not None
     assert {"x3", "x5", "x9"} < {*result.structure.names}
     assert len(result.structure.names) < MOST_FEATURES
+    assert any("which say less" in note for note in result.notes)
     assert result.classifier is not None
     assert result.parameters is not None
     assert result.parameters.fitted

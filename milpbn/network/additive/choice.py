@@ -316,8 +316,8 @@ def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
 
 def _used(folds: Folds, candidate: Setup) -> list[str]:
     """Return the names of the strengths that matter for a candidate."""
-    curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
-    curves |= candidate.penalty.ordered
+    variables = folds.parts(candidate.cuts)[0].train.variables
+    curves = candidate.penalty.ordered or any(v.cuts is not None for v in variables)
     names = ["main_ridge"] + ["main_smoothness"] * curves
     if candidate.structure != "none":
         names += ["pair_ridge"] + ["pair_smoothness"] * curves
@@ -326,8 +326,7 @@ def _used(folds: Folds, candidate: Setup) -> list[str]:
 
 def _criterion(folds: Folds, one: Compared) -> float:
     """Return the mean loss with the prior on the strengths, per unit of weight."""
-    first = Strengths()
-    pairs = zip(one.candidate.penalty.strengths.values, first.values, strict=True)
+    pairs = zip(one.candidate.penalty.strengths.values, Strengths().values, strict=True)
     steps = [math.log(value / begin) / math.log(STEP) for value, begin in pairs]
     prior = 0.5 * sum((step / PRIOR_STEPS) ** 2 for step in steps)
     return folds.mean(one.losses) + prior / float(folds.weights.sum())
