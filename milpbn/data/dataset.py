@@ -37,6 +37,7 @@ UNKNOWN = -1
 MISSING = -2
 #: Beginnings of the notes on dropped rows, on columns that are no features, and on features that no structure can use.
 DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one state only, not used"
+LESS_RELEVANT = f"{LEFT_OUT} are"
 #: Beginning of the note on features with which no other feature is needed.
 PREDICTS_CLASS = "Features that alone tell the class of every training row"
 #: Beginning of the note on features whose missing values have a state.
@@ -52,8 +53,8 @@ def require_class(data: Any, what: str) -> None:
 
 
 def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the notes on dropped rows."""
-    return tuple(note for note in notes if note.startswith(DROPPED))
+    """Return the notes on dropped rows, and on less relevant features (`milpbn.data.relevance`)."""
+    return tuple(note for note in notes if note.startswith((DROPPED, LESS_RELEVANT)))
 
 
 def notes_of_results(notes: Sequence[str]) -> tuple[str, ...]:

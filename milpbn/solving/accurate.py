@@ -8,8 +8,9 @@ but has the interactions of the largest gains on residuals, the result has its s
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from milpbn.claims.reasons import Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
+from milpbn.data.relevance import most_features
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.network.additive.choice import OutOfTime, Sources
 from milpbn.network.additive.interactions import Block, Room
@@ -89,19 +91,9 @@ def maximise_accurate(
 ) -> Result:
     """Return the structure on coarse cuts with its bound, and as its classifier the network with finer tables.
 
-    Parameters
-    ----------
-    question : Question
-        With the score of the search (`score_of_recipe`). Of a table, continuous columns get finer cuts as well.
-    options : Options
-        How to search; the time limit is that of everything.
-    cuts : str, optional
-        How the columns are cut, as in ``--discretise``; by default folds choose.
-    wider : bool
-        Whether features may get more parents than the score's `max_parents` if held-out rows prefer it; the score then
-        gets as many.
-    started : float, optional
-        `time.monotonic` value from which the time limit counts.
+    The question has the score of `score_of_recipe`. Of a table, continuous columns get finer cuts as well; `cuts` says
+    how they are cut, as in ``--discretise``, by default what folds choose. With `wider`, features may have more parents
+    than the score's if held-out rows prefer it. The time limit counts from `started`, a `time.monotonic` value.
 
     Raises
     ------
@@ -142,14 +134,21 @@ class _Recipe:
         require_class(source, "The recipe accurate")
         rows = len(training_rows(source))
         features = source.n_features if isinstance(source, Dataset) else len(source.features)
-        if isinstance(source, Table) and question.score.needs_units:
-            source = source.in_units()
+        if isinstance(source, Table):
+            features = min(features, most_features(rows))
+            source = source.in_units() if question.score.needs_units else source
         seconds = options.time_limit
         if seconds is None:
             seconds = SMALL_SECONDS if rows < SMALL_ROWS and features < SMALL_FEATURES else SECONDS
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
+        # Features that an option names; without names it speaks of all.
+        asked = options.monotone
+        named = json.dumps([self.constraints.to_dict(), *(asked if isinstance(asked, Mapping) else ())])
+        every = options.start is not None or not isinstance(asked, Mapping | None)
+        names = source.features if isinstance(source, Table) else ()
+        self.kept = {name for name in names if every or json.dumps(name) in named}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, Room(most))
         self.interrupted, self.searched = False, True
@@ -164,7 +163,8 @@ class _Recipe:
             stages.enter("choice of cuts and penalties by folds")
             chosen = self._choose()
             before = time.monotonic() - self.budget.began
-            coarse, fine = training_data(self.source, self._cuts(chosen))
+            cuts = chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
+            coarse, fine = training_data(self.source, cuts, self.kept)
             preferred = self._preferred(chosen, fine)
             for seconds in SEARCH_SECONDS:
                 try:
@@ -193,6 +193,7 @@ class _Recipe:
                     sources=self.sources,
                     budget=part,
                     cuts=self.cuts,
+                    kept=self.kept,
                     random_state=self.options.random_state,
                     report=stages.tell,
                 )
@@ -222,24 +223,12 @@ class _Recipe:
         self.question = replace(self.question, score=score)
         return found
 
-    def _cuts(self, chosen: Chosen | str) -> str:
-        return chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
-
     def _exact(self, data: Dataset, budget: Budget) -> Structure | None:
         """Return the best structure that a short search finds on the training rows of a fold."""
         seconds = min(FOLD_SECONDS, budget.left())
-        quiet = replace(
-            self.options,
-            time_limit=seconds,
-            verbose=False,
-            monotone=None,
-            start=None,
-            output=None,
-            certificate=None,
-            trace=None,
-            log=None,
-            on_change=None,
-        )
+        others = ("monotone", "start", "output", "certificate", "trace", "log", "on_change")
+        unset: dict[str, Any] = dict.fromkeys(others)
+        quiet = replace(self.options, time_limit=seconds, verbose=False, **unset)
         try:
             return maximise(replace(self.question, data=data), quiet).structure
         except MilpbnError:

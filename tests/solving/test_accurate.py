@@ -12,7 +12,8 @@ import pytest
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.errors import InputError, NoIncumbentError
+from milpbn.data.relevance import MOST_FEATURES
+from milpbn.errors import DataWarning, InputError, NoIncumbentError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.additive import choice, learning
 from milpbn.network.additive.model import Additive
@@ -139,6 +140,22 @@ def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
         assert ("integers in order" in record.choice.describe()) is ordered
         declared = run(milpbn.read_table(frame, nominal=["few"], missing="state"))
         assert not any(trial.ordered for trial in declared.parameters.additive.trials)
+
+
+def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constraints() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(60, MOST_FEATURES + 40))).add_prefix("x")
+    kind = np.where(frame["x3"] + frame["x5"] > 0, "yes", "no")
+    with pytest.warns(DataWarning, match=f"of {MOST_FEATURES + 40} features, which say less"):
+        result = run(frame.assign(kind=kind), monotone={"x9": "+"})
+    assert result.structure is not None
+    assert {"x3", "x5", "x9"} < {*result.structure.names}
+    assert len(result.structure.names) < MOST_FEATURES
+    assert any("which say less" in note for note in result.notes)
+    assert result.classifier is not None
+    assert result.parameters is not None
+    assert result.parameters.fitted
+    assert np.mean(result.classifier.predict(frame) == kind) > 0.8
 
 
 def test_constraints_against_a_wide_network_are_kept() -> None:

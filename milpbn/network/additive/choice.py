@@ -4,15 +4,17 @@ Columns of few integers, such as ratings or codes, have an order unless held-out
 
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
 changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
-search in factors of 3. A small table has little to say about four strengths, so that they have a prior.
+search in factors of 3: one pass, and the best ones more (successive halving). A small table has little to say about
+four strengths, so that they have a prior.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +39,10 @@ PRIOR_STEPS = 2.0
 CLEARLY = 0.25
 #: One that is worse by more than this many with the strengths of the best so far, in the folds until now, is given up.
 HOPELESS = 2.0
-#: Passes over the strengths of the first candidate and of the chosen one; the others get one.
+#: Passes over the strengths of the finalists; first every candidate gets one.
 PASSES = 6
+#: Candidates that are worse than the best one by at most so many standard errors after one pass are finalists.
+FINALISTS = 1.0
 KAPPAS = (0.5, 1.0)
 #: By what the scores of the fit to all rows are multiplied if that suits held-out rows: its penalties suit fewer rows.
 SHARPER = 1.1
@@ -54,9 +58,11 @@ class Setup:
     structure: str = "forest"
     penalty: Penalty = field(default_factory=Penalty)
 
-    def with_strengths(self, strengths: Strengths) -> Setup:
-        """Return the candidate with other strengths."""
-        return replace(self, penalty=replace(self.penalty, strengths=strengths))
+    def changed(self, name: str, value: Any) -> Setup:
+        """Return the candidate with another value of an attribute, which may be one of the penalty."""
+        if hasattr(self.penalty, name):
+            return replace(self, penalty=replace(self.penalty, **{name: value}))
+        return replace(self, **{name: value})
 
 
 @dataclass(frozen=True)
@@ -213,11 +219,8 @@ class Folds:
 
 def describe(candidate: Setup) -> str:
     """Return a candidate in a few words."""
-    penalty = candidate.penalty
-    strengths = "/".join(f"{value:.3g}" for value in penalty.strengths.values)
-    cuts = f"{candidate.cuts}, " if candidate.cuts else ""
-    order = ", integers in order" if penalty.ordered else ""
-    return f"{cuts}{candidate.structure}{order}, kappa {penalty.kappa:g}, strengths {strengths}"
+    strengths = "/".join(f"{value:.3g}" for value in candidate.penalty.strengths.values)
+    return f"{trial_of(candidate).describe()}, strengths {strengths}"
 
 
 def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compared, list[Compared], bool]:
@@ -235,11 +238,11 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
             found = Compared(other, folds.losses(other, best.losses))
             if folds.difference(found.losses, best.losses)[0] < 0.0:
                 best = found
-        best = _tuned(folds, best)
+        best = _tuned(folds, best, passes=1)
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
-        for change in _changes(other_cuts, ["forest", *structures], ordered, exact):
-            other = change(best.candidate)
+        for name, value in _changes(other_cuts, ["forest", *structures], ordered, exact):
+            other = best.candidate.changed(name, value)
             if other == best.candidate:
                 continue
             found = Compared(other, folds.losses(other, best.losses))
@@ -250,9 +253,15 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
             tried.append(found)
             if -more > CLEARLY * error:
                 best = found
-        if best is not tried[0]:
-            place = tried.index(best)
-            tried[place] = best = _tuned(folds, best)
+        for place in sorted(range(len(tried)), key=lambda k: tried[k] is not best):
+            one = tried[place]
+            more, error = folds.difference(one.losses, best.losses)
+            if more > FINALISTS * error or np.isnan(one.losses).any():
+                continue
+            found = tried[place] = _tuned(folds, one)
+            more, error = folds.difference(found.losses, best.losses)
+            if one is best or -more > CLEARLY * error:
+                best = found
     except OutOfTime:
         complete = False
         tried = tried or [best]
@@ -267,28 +276,21 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     same = (
         Compared(candidate, losses)
         for candidate, losses in folds.known.items()
-        if candidate.with_strengths(strengths) == one.candidate
+        if candidate.changed("strengths", strengths) == one.candidate
     )
     return min(same, key=lambda other: _criterion(folds, other))
 
 
 def _changes(
     other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool
-) -> Iterator[Callable[[Setup], Setup]]:
-    """Yield functions that change one thing of the best candidate so far; the exact search takes longest."""
-    if ordered:
-        yield lambda one: replace(one, penalty=replace(one.penalty, ordered=False))
-    for structure in structures:
-        yield lambda one, value=structure: replace(one, structure=value)  # type: ignore[misc]
-    for kappa in KAPPAS:
-        yield lambda one, value=kappa: replace(one, penalty=replace(one.penalty, kappa=value))  # type: ignore[misc]
-    for cuts in other_cuts:
-        yield lambda one, value=cuts: replace(one, cuts=value)  # type: ignore[misc]
-    if exact:
-        yield lambda one: replace(one, structure="exact")
+) -> list[tuple[str, Any]]:
+    """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest."""
+    every = {"ordered": [False] * ordered, "structure": structures, "kappa": KAPPAS, "cuts": other_cuts}
+    found = [(name, value) for name, values in every.items() for value in values]
+    return [*found, *[("structure", "exact")] * exact]
 
 
-def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
+def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
     """Return a candidate with the strengths that coordinate search in steps finds in so many passes."""
     best, value = one, _criterion(folds, one)
     names = _used(folds, one.candidate)
@@ -302,9 +304,8 @@ def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
                     strength = getattr(strengths, name) * factor
                     if not LEAST / 2 <= strength <= 2 * MOST:
                         break
-                    candidate = best.candidate.with_strengths(
-                        replace(strengths, **{name: float(f"{strength:.6g}")})
-                    )
+                    other_strengths = replace(strengths, **{name: float(f"{strength:.6g}")})
+                    candidate = best.candidate.changed("strengths", other_strengths)
                     other = Compared(candidate, folds.losses(candidate))
                     criterion = _criterion(folds, other)
                     if criterion >= value - 1e-9:
@@ -315,8 +316,8 @@ def _tuned(folds: Folds, one: Compared, passes: int = PASSES) -> Compared:
 
 def _used(folds: Folds, candidate: Setup) -> list[str]:
     """Return the names of the strengths that matter for a candidate."""
-    curves = any(v.cuts is not None for v in folds.parts(candidate.cuts)[0].train.variables)
-    curves |= candidate.penalty.ordered
+    variables = folds.parts(candidate.cuts)[0].train.variables
+    curves = candidate.penalty.ordered or any(v.cuts is not None for v in variables)
     names = ["main_ridge"] + ["main_smoothness"] * curves
     if candidate.structure != "none":
         names += ["pair_ridge"] + ["pair_smoothness"] * curves
@@ -325,8 +326,7 @@ def _used(folds: Folds, candidate: Setup) -> list[str]:
 
 def _criterion(folds: Folds, one: Compared) -> float:
     """Return the mean loss with the prior on the strengths, per unit of weight."""
-    first = Strengths()
-    pairs = zip(one.candidate.penalty.strengths.values, first.values, strict=True)
+    pairs = zip(one.candidate.penalty.strengths.values, Strengths().values, strict=True)
     steps = [math.log(value / begin) / math.log(STEP) for value, begin in pairs]
     prior = 0.5 * sum((step / PRIOR_STEPS) ** 2 for step in steps)
     return folds.mean(one.losses) + prior / float(folds.weights.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import repeated_folds, repeats_of, validation_split
+from milpbn.data.relevance import of_relevant
 from milpbn.data.resolutions import coarse_features, with_fine
 from milpbn.data.table import Table
+from milpbn.errors import DataWarning, warn
 from milpbn.network.additive.choice import (
     SHARPER,
     FoldRows,
@@ -72,13 +74,15 @@ def choose_model(
     sources: Sources,
     budget: Budget,
     cuts: str | None = None,
+    kept: Collection[str] = (),
     random_state: int = 0,
     report: Callable[[str], None] = lambda line: None,
 ) -> Chosen | str:
     """Return the model that folds choose, the first one if there is no time for them, or why they cannot choose one.
 
     The source is training data, of which a dataset keeps its cuts; those of a table are `cuts`, by default what folds
-    choose from `CUTS`. Interactions come from `sources`.
+    choose from `CUTS`. Interactions come from `sources`. Of a wide table each fold has the features that say most about
+    the class in its training rows, and those to be `kept`.
     """
     index = training_rows(source)
     classes, weights = _classes(source, index)
@@ -96,7 +100,7 @@ def choose_model(
         for train, held_out in splits:
             if budget.over():
                 raise OutOfTime
-            found.append(FoldRows(*_encoded(source, cuts, index[train], index[held_out]), held_out))
+            found.append(FoldRows(*_encoded(source, cuts, (index[train], index[held_out]), kept), held_out))
         return found
 
     folds = Folds(parts, sources, weights, repeats, budget, report)
@@ -158,11 +162,13 @@ def fitted(
     return *made, MonotoneFit(features=(), log_loss=losses[0], free_log_loss=losses[1])
 
 
-def training_data(source: Table | Dataset, cuts: str) -> tuple[Dataset, Dataset]:
-    """Return the training rows on coarse cuts, and the same with fine variables."""
+def training_data(source: Table | Dataset, cuts: str, kept: Collection[str] = ()) -> tuple[Dataset, Dataset]:
+    """Return the training rows on coarse cuts, and the same with fine variables; of features as in `choose_model`."""
     if isinstance(source, Dataset):
         return source, source
-    table = _cut(source, cuts)
+    table = _cut(source, source.train_indices, cuts, kept)
+    if len(table.features) < len(source.features):
+        warn(table.notes[-1], DataWarning)
     coarse = table.dataset("train")
     return coarse, with_fine(coarse, table, table.train_indices)
 
@@ -188,16 +194,21 @@ def _classes(
     return source.columns[source.target].codes[index], source.weights[index]
 
 
-def _cut(table: Table, cuts: str) -> Table:
+def _cut(table: Table, rows: NDArray[np.int64], cuts: str, kept: Collection[str]) -> Table:
+    table = of_relevant(table, rows, kept)
     return replace(table, discretisation=Discretisation.parse(cuts)) if cuts else table
 
 
 def _encoded(
-    source: Table | Dataset, cuts: str, train: NDArray[np.int64], held_out: NDArray[np.int64]
+    source: Table | Dataset,
+    cuts: str,
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    kept: Collection[str],
 ) -> tuple[Dataset, Dataset]:
     """Return training rows with fine variables, and held-out rows with the same variables."""
+    train, held_out = rows
     if isinstance(source, Dataset):
         return source.take(train), source.take(held_out)
-    table = _cut(source, cuts)
+    table = _cut(source, train, cuts, kept)
     data = with_fine(table.dataset(train), table, train)
     return data, table.encode(data.variables, held_out)
