@@ -272,7 +272,7 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 found = _tuned(folds, found, passes=1)
                 more, error = folds.difference(found.losses, best.losses)
             tried.append(found)
-            if -more > CLEARLY * error:
+            if -more > CLEARLY * error and found.candidate in folds.known:
                 best = found
         for place in sorted(range(len(tried)), key=lambda k: tried[k] is not best):
             one = tried[place]
@@ -297,7 +297,7 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     same = (
         Compared(candidate, losses)
         for candidate, losses in folds.known.items()
-        if candidate.changed("strengths", strengths) == one.candidate
+        if candidate.changed(strengths=strengths) == one.candidate
     )
     return min(same, key=lambda other: _criterion(folds, other))
 
@@ -329,7 +329,7 @@ def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
                     if not LEAST / 2 <= strength <= 2 * MOST:
                         break
                     other_strengths = replace(strengths, **{name: float(f"{strength:.6g}")})
-                    candidate = best.candidate.changed("strengths", other_strengths)
+                    candidate = best.candidate.changed(strengths=other_strengths)
                     other = Compared(candidate, folds.losses(candidate))
                     criterion = _criterion(folds, other)
                     if criterion >= value - 1e-9:
