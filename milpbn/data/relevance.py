@@ -12,14 +12,15 @@ from scipy.stats import chi2, rankdata
 from milpbn.data.dataset import LESS_RELEVANT
 from milpbn.data.table import Table
 
-#: Most (more if each has ten rows) and least features; between, those with p-values below the line of Benjamini and
-#: Hochberg for this share of false ones. Number of intervals of a continuous feature.
+#: Features that are used, at most (more if each has four rows) and at least; between, if there are fewer rows than
+#: features, those whose p-values are below the line of Benjamini and Hochberg for this share of false ones. Numbers of
+#: intervals of a continuous feature.
 MOST_FEATURES, LEAST_FEATURES, FALSE_SHARE, INTERVALS = 200, 20, 0.2, 4
 
 
 def most_features(n_rows: int) -> int:
     """Return how many features are used of so many rows, at most."""
-    return max(MOST_FEATURES, n_rows // 10)
+    return max(MOST_FEATURES, n_rows // 4)
 
 
 def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = ()) -> Table:
@@ -45,7 +46,9 @@ def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = (
     p_values[[name in kept for name in table.features]] = -1.0
     order = np.lexsort((-statistics, p_values))
     below = np.flatnonzero(p_values[order] <= FALSE_SHARE * np.arange(1, n + 1) / n)
-    number = max(np.clip(below.max(initial=0) + 1, LEAST_FEATURES, most), np.count_nonzero(p_values < 0))
+    # Enough rows tell columns that say something only beside others from chance.
+    number = most if n <= len(rows) else np.clip(below.max(initial=0) + 1, LEAST_FEATURES, most)
+    number = max(number, np.count_nonzero(p_values < 0))
     names = [table.features[i] for i in np.sort(order[:number])]
     request, few = table.request, tuple(name for name in table.few_integers if name in names)
     if request is not None:  # features that are left out may not be declared

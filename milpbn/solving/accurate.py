@@ -20,6 +20,7 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
 from milpbn.data.relevance import most_features
 from milpbn.errors import InputError, MilpbnError, NoIncumbentError
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.additive.choice import OutOfTime, Sources
 from milpbn.network.additive.interactions import Block, Room
 from milpbn.network.additive.learning import (
@@ -150,7 +151,7 @@ class _Recipe:
         names = source.features if isinstance(source, Table) else ()
         self.kept = {name for name in names if every or json.dumps(name) in named}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
-        self.sources = Sources(self._exact, Room(most))
+        self.sources = Sources(self._exact, tan_structure, Room(most))
         self.interrupted, self.searched = False, True
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
 

@@ -124,7 +124,12 @@ def test_a_rule_of_three_columns_gets_a_table_over_them_and_a_score_that_admits_
     assert max(map(len, kept.classifier.structure.parents)) == 2
     assert kept.parameters is not None
     assert kept.parameters.additive is not None
-    assert {trial.structure for trial in kept.parameters.additive.trials} == {"none", "forest", "exact"}
+    assert {trial.structure for trial in kept.parameters.additive.trials} == {
+        "none",
+        "forest",
+        "tan",
+        "exact",
+    }
 
 
 def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:

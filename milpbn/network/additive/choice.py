@@ -22,7 +22,14 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import coarse_features
 from milpbn.network.additive.fitting import CellRows, row_losses
-from milpbn.network.additive.interactions import Block, Room, all_pairs, grown, residual_forest
+from milpbn.network.additive.interactions import (
+    Block,
+    Room,
+    all_pairs,
+    grown,
+    network_of_blocks,
+    residual_forest,
+)
 from milpbn.network.additive.model import Additive, Penalty
 from milpbn.network.additive.record import AdditiveFit, AdditiveTrial
 from milpbn.network.additive.tables import interactions_of
@@ -58,11 +65,10 @@ class Setup:
     structure: str = "forest"
     penalty: Penalty = field(default_factory=Penalty)
 
-    def changed(self, name: str, value: Any) -> Setup:
-        """Return the candidate with another value of an attribute, which may be one of the penalty."""
-        if hasattr(self.penalty, name):
-            return replace(self, penalty=replace(self.penalty, **{name: value}))
-        return replace(self, **{name: value})
+    def changed(self, **values: Any) -> Setup:
+        """Return the candidate with other values of some attributes, which may be those of the penalty."""
+        own = {name: values.pop(name) for name in ("cuts", "structure") if name in values}
+        return replace(self, **own, penalty=replace(self.penalty, **values))
 
 
 @dataclass(frozen=True)
@@ -72,6 +78,8 @@ class Sources:
     #: Returns the exact structure of coarse training data within a budget, or None if it finds none in time; None if it
     #: is not a candidate.
     exact: Callable[[Dataset, Budget], Structure | None] | None = None
+    #: Returns the structure of TAN for coarse training data.
+    tan: Callable[[Dataset], Structure] | None = None
     #: How large the network of `grown` and `pairs` may be.
     room: Room = field(default_factory=Room)
 
@@ -92,8 +100,10 @@ class Sources:
         """
         if source == "none":
             return []
-        if source == "exact":
+        if source in ("tan", "exact"):
             coarse = data.of_variables([data.names[i] for i in (*coarse_features(data), data.n_features)])
+            if source == "tan":
+                return [] if self.tan is None else interactions_of(self.tan(coarse))
             found = None if self.exact is None else self.exact(coarse, budget)
             if found is None:
                 raise OutOfTime
@@ -212,9 +222,19 @@ class Folds:
                 raise OutOfTime
             budget = self._budget.share(SOURCE_SHARE)
             blocks = self.sources.interactions(part.train, candidate.structure, budget)
-            model = Additive(part.train, blocks)
+            model = additive(part.train, candidate.structure, blocks)
             self._models[key] = model, model.held_out(part.held_out)
         return self._models[key]
+
+
+def additive(data: Dataset, source: str, blocks: Sequence[Block]) -> Additive:
+    """Return the model with interactions from a source, of which that of TAN has its tables beside it."""
+    if source != "tan":
+        return Additive(data, blocks)
+    features = coarse_features(data)
+    families = network_of_blocks(data, features, blocks)[0].parents
+    parents = {i: tuple(features[k] for k in own[:-1]) for i, own in zip(features, families, strict=False)}
+    return Additive(data, blocks, parents)
 
 
 def describe(candidate: Setup) -> str:
@@ -241,8 +261,9 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         best = _tuned(folds, best, passes=1)
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
-        for name, value in _changes(other_cuts, ["forest", *structures], ordered, exact):
-            other = best.candidate.changed(name, value)
+        tan = folds.sources.tan is not None and folds.parts(first.cuts)[0].train.n_features > 2
+        for change in _changes(other_cuts, ["forest", *structures], ordered, exact, tan):
+            other = best.candidate.changed(**change)
             if other == best.candidate:
                 continue
             found = Compared(other, folds.losses(other, best.losses))
@@ -251,7 +272,7 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 found = _tuned(folds, found, passes=1)
                 more, error = folds.difference(found.losses, best.losses)
             tried.append(found)
-            if -more > CLEARLY * error:
+            if -more > CLEARLY * error and found.candidate in folds.known:
                 best = found
         for place in sorted(range(len(tried)), key=lambda k: tried[k] is not best):
             one = tried[place]
@@ -276,18 +297,21 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
     same = (
         Compared(candidate, losses)
         for candidate, losses in folds.known.items()
-        if candidate.changed("strengths", strengths) == one.candidate
+        if candidate.changed(strengths=strengths) == one.candidate
     )
     return min(same, key=lambda other: _criterion(folds, other))
 
 
 def _changes(
-    other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool
-) -> list[tuple[str, Any]]:
+    other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool, tan: bool
+) -> list[dict[str, Any]]:
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest."""
-    every = {"ordered": [False] * ordered, "structure": structures, "kappa": KAPPAS, "cuts": other_cuts}
-    found = [(name, value) for name, values in every.items() for value in values]
-    return [*found, *[("structure", "exact")] * exact]
+    found: list[dict[str, Any]] = [{"ordered": False}] * ordered
+    found += [{"structure": source} for source in structures]
+    found += [*({"kappa": kappa} for kappa in KAPPAS), {"grouped": True}]
+    found += [{"structure": "tan", "kappa": 1.0}] * tan  # its interactions are of use beside its tables
+    found += [{"cuts": cuts} for cuts in other_cuts]
+    return [*found, *[{"structure": "exact"}] * exact]
 
 
 def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
@@ -305,7 +329,7 @@ def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:
                     if not LEAST / 2 <= strength <= 2 * MOST:
                         break
                     other_strengths = replace(strengths, **{name: float(f"{strength:.6g}")})
-                    candidate = best.candidate.changed("strengths", other_strengths)
+                    candidate = best.candidate.changed(strengths=other_strengths)
                     other = Compared(candidate, folds.losses(candidate))
                     criterion = _criterion(folds, other)
                     if criterion >= value - 1e-9:
@@ -342,6 +366,7 @@ def trial_of(
         **asdict(candidate.penalty.strengths),
         kappa=candidate.penalty.kappa,
         ordered=candidate.penalty.ordered,
+        grouped=candidate.penalty.grouped,
         log_loss=log_loss,
         difference=difference,
         standard_error=standard_error,

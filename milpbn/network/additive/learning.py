@@ -22,13 +22,14 @@ from milpbn.network.additive.choice import (
     OutOfTime,
     Setup,
     Sources,
+    additive,
     choose,
     fit_record,
     trial_of,
 )
 from milpbn.network.additive.fitting import row_losses
 from milpbn.network.additive.interactions import Block, network_of_blocks
-from milpbn.network.additive.model import Additive, Penalty
+from milpbn.network.additive.model import Penalty
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.additive.tables import tables_of
 from milpbn.network.cpt import Cpt
@@ -137,7 +138,7 @@ def fitted(
     monotone one may not.
     Beside the tables is what the constraints cost, without the check of them; None without any.
     """
-    model, penalty = Additive(data, blocks), chosen.setup.penalty
+    model, penalty = additive(data, chosen.setup.structure, blocks), chosen.setup.penalty
     # It takes as long as one candidate's in a few folds.
     untimed = Budget(cancelled=lambda: budget.stop() not in (None, Limit.TIME))
     weights = model.fit(penalty, None, untimed)

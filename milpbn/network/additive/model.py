@@ -1,13 +1,14 @@
 r"""One additive model: which terms, with which penalty, beside which offset.
 
-The offset is a share kappa of naive Bayes on the coarse intervals: the centred logarithms of its tables. On the
-training rows each row is left out of the counts of its own class, because a score that has seen its row would leave
-nothing to the terms.
+The offset is a share kappa of a generative network on the coarse intervals, naive Bayes or a tree: the centred
+logarithms of its tables. On the training rows each row is left out of the counts of its own class, because a score that
+has seen its row would leave nothing to the terms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,24 +23,38 @@ from milpbn.network.monotone.constraints import StateOrder
 from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
 from milpbn.util.budget import Budget
 
+#: Fits with penalties by groups after the first fit.
+ROUNDS = 2
+
 
 @dataclass(frozen=True)
 class Penalty:
-    """How the terms are penalised, the share of naive Bayes beside them, and whether few integers have an order."""
+    """How the terms are penalised, and the share of a generative network beside them.
+
+    `ordered` says whether few integers have an order, and `grouped` whether terms are penalised by groups
+    (`AdditiveTerms.by_groups`).
+    """
 
     strengths: Strengths = field(default_factory=Strengths)
     kappa: float = 0.0
     ordered: bool = False
+    grouped: bool = False
 
 
 class Additive:
     """The terms of an additive model of some training data, and the rows of these data.
 
     The data have fine variables (`milpbn.data.resolutions.with_fine`) and no missing values; `interactions` are the
-    positions of the coarse features of each interaction.
+    positions of the coarse features of each interaction. `parents` are those of coarse features in the network of the
+    offset, besides the class; None for naive Bayes.
     """
 
-    def __init__(self, data: Dataset, interactions: Sequence[tuple[int, ...]] = ()) -> None:
+    def __init__(
+        self,
+        data: Dataset,
+        interactions: Sequence[tuple[int, ...]] = (),
+        parents: Mapping[int, tuple[int, ...]] | None = None,
+    ) -> None:
         self.data = data
         fine_of = {coarse: fine for fine, (coarse, _) in nested(data).items()}
         #: The coarse features: those that are not fine variables.
@@ -50,7 +65,7 @@ class Additive:
         self.interactions = tuple(interactions)
         blocks = [*((i,) for i in used), *self.interactions]
         self.terms = AdditiveTerms(data.variables, blocks, data.few_integers)
-        self.bayes = BayesOffset(data, self.features)
+        self.bayes = BayesOffset(data, dict.fromkeys(self.features, ()) if parents is None else parents)
         self.rows = CellRows(
             self.terms.cells(data.codes),
             data.y.astype(np.int64),
@@ -73,7 +88,10 @@ class Additive:
         """Return the weights of the cells, shape (d, C')."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
         matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
-        return objective.minimum(matrix, start, budget, tolerance)
+        weights = objective.minimum(matrix, start, budget, tolerance)
+        for _ in range(ROUNDS if penalty.grouped else 0):
+            weights = objective.minimum(self.terms.by_groups(matrix, weights), weights, budget, tolerance)
+        return weights
 
     def fit_monotone(
         self,
@@ -86,10 +104,13 @@ class Additive:
         """Return weights with monotone features, up to small violations, from those without."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
         matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
+        if penalty.grouped:
+            matrix = self.terms.by_groups(matrix, weights)
         zeros = np.zeros((self.terms.n_cells, self.data.n_classes))
         blocks = enumerate(self.terms.blocks)
         terms = [Term(block, zeros[s], s.start) for k, block in blocks for s in [self.terms.slice(k)]]
-        terms += [Term((i,), penalty.kappa * self.bayes.table(i), None) for i in self.features]
+        for scope, table in self.bayes.tables():
+            terms.append(Term(scope, penalty.kappa * table.reshape(-1, self.data.n_classes), None))
         return constrained_minimum(
             lambda point: objective.evaluate(point, matrix),
             weights,
@@ -101,44 +122,45 @@ class Additive:
 
 
 class BayesOffset:
-    """The centred logarithms of naive Bayes' tables with Laplace's constant 1, for some features."""
+    """The centred logarithms of the tables of a generative network with Laplace's constant 1.
 
-    def __init__(self, data: Dataset, features: Sequence[int]) -> None:
-        self._features = tuple(i for i in features if data.variables[i].n_states > 1)
-        classes = data.n_classes
-        self._totals = np.bincount(data.y, data.weights, minlength=classes)
-        self._counts = {}
-        for i in self._features:
-            n = data.variables[i].n_states
-            index = data.codes[:, i].astype(np.int64) * classes + data.y
-            self._counts[i] = np.bincount(index, data.weights, minlength=n * classes).reshape(n, classes)
+    `parents` are those of each feature besides the class: none for naive Bayes. Features with one state are left out.
+    """
 
-    def table(self, feature: int) -> NDArray[np.float64]:
-        """Return the centred logarithms of a feature's table, shape (states, C); 0 for a feature with one state."""
-        counts = self._counts.get(feature)
-        if counts is None:
-            return np.zeros((1, len(self._totals)))
-        logs = np.log((counts + 1.0) / (self._totals + len(counts)))
-        return np.asarray(logs - logs.mean(axis=1, keepdims=True))
+    def __init__(self, data: Dataset, parents: Mapping[int, tuple[int, ...]]) -> None:
+        self._counts: dict[tuple[int, ...], NDArray[np.float64]] = {}
+        for i, own in parents.items():
+            if data.variables[i].n_states > 1:
+                scope = (*own, i)
+                shape = (*(data.variables[j].n_states for j in scope), data.n_classes)
+                cells = np.ravel_multi_index((*data.codes[:, scope].T, data.y), shape)
+                self._counts[scope] = np.bincount(cells, data.weights, math.prod(shape)).reshape(shape)
+
+    def tables(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
+        """Yield the parents and the feature of each family, and its table, shape (states of each..., C)."""
+        for scope, counts in self._counts.items():
+            logs = np.log((counts + 1.0) / (counts.sum(axis=-2, keepdims=True) + counts.shape[-2]))
+            yield scope, logs - logs.mean(axis=-1, keepdims=True)
 
     def scores(self, data: Dataset) -> NDArray[np.float64]:
-        """Return the sum over the features of rows, shape (M, C); a value without a state counts 0."""
+        """Return the sum over the families of rows, shape (M, C); a family with a value without a state counts 0."""
         total = np.zeros((data.n_samples, data.n_classes))
-        for i in self._features:
-            known = data.codes[:, i] >= 0
-            total[known] += self.table(i)[data.codes[known, i]]
+        for scope, table in self.tables():
+            codes = data.codes[:, scope]
+            known = (codes >= 0).all(axis=1)
+            total[known] += table[tuple(codes[known].T)]
         return total
 
     def left_out_scores(self, data: Dataset) -> NDArray[np.float64]:
         """Return the same for the training rows, each left out of the counts."""
         total = np.zeros((data.n_samples, data.n_classes))
         rows = np.arange(data.n_samples)
-        for i in self._features:
-            counts = self._counts[i]
-            own = counts[data.codes[:, i]]
-            logs = np.log((own + 1.0) / (self._totals + len(counts)))
+        for scope, counts in self._counts.items():
+            codes, n = data.codes[:, scope].T, counts.shape[-2]
+            own = counts[tuple(codes)]
+            whole = np.broadcast_to(counts.sum(axis=-2)[tuple(codes[:-1])], own.shape)
+            logs = np.log((own + 1.0) / (whole + n))
             left = np.maximum(own[rows, data.y] - data.weights, 0.0) + 1.0
-            others = np.maximum(self._totals[data.y] - data.weights, 0.0) + len(counts)
-            logs[rows, data.y] = np.log(left / others)
+            logs[rows, data.y] = np.log(left / (np.maximum(whole[rows, data.y] - data.weights, 0.0) + n))
             total += logs - logs.mean(axis=1, keepdims=True)
         return total

@@ -15,6 +15,7 @@ STRUCTURES = {
     "grown": "a forest of interactions and more of two or three features",
     "pairs": "all pairs and more interactions of three features",
     "exact": "the exact structure",
+    "tan": "the tree of TAN",
 }
 
 
@@ -31,7 +32,7 @@ class AdditiveTrial:
     main_smoothness: NotNegative
     pair_ridge: NotNegative
     pair_smoothness: NotNegative
-    #: Share of naive Bayes in the log-odds, beside the terms.
+    #: Share of naive Bayes, or of TAN with its tree, in the log-odds, beside the terms.
     kappa: NotNegative
     #: Mean of -log P(c_m | x_m) in nats over the held-out rows; None if the time did not suffice for the only one. For
     #: a candidate that was given up after some folds it is the chosen one's and the difference there.
@@ -41,7 +42,9 @@ class AdditiveTrial:
     standard_error: NotNegative
     #: Whether columns of few integers have a penalty on the differences of neighbours.
     ordered: bool = False
-    LATER: ClassVar = ("ordered",)
+    #: Whether terms are penalised by groups, so that those of no use are empty.
+    grouped: bool = False
+    LATER: ClassVar = ("ordered", "grouped")
 
     @property
     def strengths(self) -> tuple[float, float, float, float]:
@@ -52,6 +55,7 @@ class AdditiveTrial:
         """Return the candidate in words."""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
         order = ", integers in order" if self.ordered else ""
+        order += ", penalties by groups" if self.grouped else ""
         return f"{cuts}{STRUCTURES[self.structure]}{order}, kappa {self.kappa:g}"
 
 

@@ -90,15 +90,17 @@ def tables_of(
         tables[variable] = tables[variable] + aligned(values, (*own, target), axes)
 
     families = [{i, *own} for i, own in enumerate(network.parents)]
+
+    def holder(block: Sequence[int]) -> int:
+        if len(block) < 2:
+            return block[0] if block else target
+        return next(i for i, own in enumerate(families) if own.issuperset(block))
+
     for number, block in enumerate(model.terms.blocks):
         own = by_class(weights[model.terms.slice(number)])
-        if len(block) < 2:
-            variable = block[0] if block else target
-        else:
-            variable = next(i for i, own in enumerate(families) if own.issuperset(block))
-        add(variable, own.reshape(*model.terms.shape(block), -1), block)
-    for i in model.features:
-        add(i, kappa * model.bayes.table(i), (i,))
+        add(holder(block), own.reshape(*model.terms.shape(block), -1), block)
+    for scope, table in model.bayes.tables():
+        add(holder(scope), kappa * table, scope)
     found = _masked([Cpt(c.variable, c.parents, t) for c, t in zip(generative, tables, strict=True)], data)
     found = lifted(found, data.variables, orders)
     if whole != network:

@@ -26,6 +26,8 @@ from milpbn.data.dataset import Variable
 
 #: Factor on the ridge of the main effect of a variable with an order.
 CURVE_RIDGE = 0.1
+#: Added to the size of a term's weights where it divides the penalty, so that a term without any may get some.
+SMALL_GROUP = 0.1
 #: Number of states for which the smoothness of a main effect is that of `Strengths`.
 CURVE_INTERVALS = 8
 
@@ -131,6 +133,19 @@ class AdditiveTerms:
         places, parts = self._parts(ordered)
         data = sum((s * part for s, part in zip(strengths.values, parts, strict=True)), np.zeros(places.nnz))
         return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
+
+    def by_groups(self, penalty: sparse.csr_array, weights: NDArray[np.float64]) -> sparse.csr_array:
+        """Return P with a factor for each term t with S cells, by its weights w, of shape (S, C').
+
+        It is sqrt((S - 1) C') / (sqrt(w'P w) + `SMALL_GROUP`), as for a group lasso by reweighting: a term that says
+        little is penalised more, so that it says nothing in the end.
+        """
+        pulls = np.add.reduceat((weights * (penalty @ weights)).sum(axis=1), self.first[:-1])
+        sizes = np.diff(self.first)
+        wanted = np.sqrt(np.maximum(sizes - 1, 1) * weights.shape[1])
+        cells = np.repeat(wanted / (np.sqrt(np.maximum(pulls, 0.0)) + SMALL_GROUP), sizes)
+        data = penalty.data * np.repeat(cells, np.diff(penalty.indptr))
+        return sparse.csr_array((data, penalty.indices, penalty.indptr), shape=penalty.shape)
 
 
 @lru_cache(maxsize=1024)

@@ -14,12 +14,14 @@ from sklearn.linear_model import LogisticRegression
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
+from milpbn.network.additive.choice import additive
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
 from milpbn.network.additive.model import Additive, BayesOffset, Penalty
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import log_cpts
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.normalised import completed
 from milpbn.network.structure import Structure
@@ -110,14 +112,59 @@ def test_the_penalty_is_the_formula() -> None:
     np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
 
 
-def test_naive_bayes_leaves_each_training_row_out() -> None:
+@pytest.mark.parametrize("parents", [dict.fromkeys(range(4), ()), {0: (1,), 1: (), 2: (0,), 3: (0,)}])
+def test_the_generative_network_leaves_each_training_row_out(parents: dict[int, tuple[int, ...]]) -> None:
     data = data_of(table_of(3, 3, n=40))[0]
-    found = BayesOffset(data, range(data.n_features)).left_out_scores(data)
+    found = BayesOffset(data, parents).left_out_scores(data)
     for m in range(0, 40, 7):
-        others = BayesOffset(data.take(np.delete(np.arange(40), m)), range(data.n_features))
+        others = BayesOffset(data.take(np.delete(np.arange(40), m)), parents)
         own = others.scores(data.take([m]))[0]
         # Only the counts of the row's own class lack it; those of the others do not have it.
         np.testing.assert_allclose(found[m] - found[m].mean(), own - own.mean(), atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_terms_are_penalised_by_groups(classes: int) -> None:
+    """By the formula; and of columns of chance less is left than with the plain penalty of the same strengths."""
+    rng = np.random.default_rng(1)
+    codes = rng.integers(0, 3, (300, 16))
+    codes[:, 15] = np.minimum(codes[:, 0], classes - 1) ^ (rng.random(300) < 0.2)
+    variables = [Variable(f"x{i}", ("0", "1", "2")) for i in range(15)]
+    variables.append(Variable("y", tuple(map(str, range(codes[:, 15].max() + 1)))))
+    model = Additive(Dataset("noise", tuple(variables), codes.astype(np.int32), np.ones(300)), [(0, 1)])
+    penalty = Penalty(Strengths(2.0, 1.0, 2.0, 1.0))
+    plain, grouped = model.fit(penalty), model.fit(replace(penalty, grouped=True))
+    matrix = model.terms.penalty(penalty.strengths)
+    found = model.terms.by_groups(matrix, plain).toarray()
+    for number in range(1, len(model.terms.blocks)):
+        own = model.terms.slice(number)
+        pull = float((plain[own] * (matrix[own, own] @ plain[own])).sum())
+        factor = np.sqrt((own.stop - own.start - 1) * plain.shape[1]) / (np.sqrt(pull) + 0.1)
+        np.testing.assert_allclose(found[own, own], factor * matrix[own, own].toarray())
+    chance = slice(model.terms.first[2], None)
+    assert (grouped[chance] ** 2).sum() < 0.5 * (plain[chance] ** 2).sum()
+    assert np.abs(grouped[model.terms.slice(1)]).max() > 0.8 * np.abs(plain[model.terms.slice(1)]).max()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_tables_of_a_tree_are_beside_its_terms(classes: int) -> None:
+    coarse, data = data_of(table_of(7, classes))
+    structure = network_of_blocks(data, range(4), [(0, 1), (0, 3), (2, 3)])[0]
+    model = additive(data, "tan", interactions_of(structure))
+    nothing = np.zeros((model.terms.n_cells, 1 if classes == 2 else classes))
+    expected = np.zeros((data.n_samples, classes))
+    for cpt in log_cpts(coarse, structure, 1.0)[:-1]:
+        of_features = tuple(coarse.codes[:, [j for j in (*cpt.parents, cpt.variable) if j != 4]].T)
+        expected += np.moveaxis(cpt.table, (*cpt.parents, cpt.variable).index(4), -1)[of_features]
+    scores = model.held_out(data).scores(nothing, 1.0)
+    np.testing.assert_allclose(log_posterior(scores), log_posterior(expected), atol=1e-12)
+    penalty = Penalty(kappa=1.0, grouped=True)
+    weights = model.fit(penalty)
+    found = tables_of(model, weights, penalty.kappa, structure)
+    assert not isinstance(found, str)
+    posterior = np.exp(log_posterior(model.held_out(data).scores(weights, penalty.kappa)))
+    classifier = Classifier(data.variables, found[0], found[1])
+    np.testing.assert_allclose(classifier.predict_proba(data), posterior, atol=1e-12)
 
 
 def test_gains_of_pairs_are_those_of_their_tables() -> None:
