@@ -85,13 +85,9 @@ def _code(
         return missing
     if kind == "continuous" and number is None:
         raise ValueError("The value " + repr(value) + " of " + repr(column) + " is not a number.")
-    # Where some states are no numbers, 01 and 1E5 may be codes.
-    usual = number is not None and text in (_label(number), _label(number) + ".0")
-    if number is not None and (
-        kind == "continuous" or (abs(number) <= MAX_EXACT and (kind == "number" or usual))
-    ):
-        return next((code for low, high, code in ranges if low <= number <= high), UNKNOWN)
-    return UNKNOWN
+    if number is None:
+        return UNKNOWN
+    return next((code for low, high, code in ranges if low <= number <= high), UNKNOWN)
 
 
 def _number(text: "str") -> "float | None":
