@@ -5,14 +5,15 @@ as the same number, that of a truth value True or False. A value is in the state
 the value is in the state that means the same:
 
 - the same number: 1, 1.0 and 1e0; fractions are the same if they are equal in single precision (float32);
-- the same truth value, if all states are truth values: True, TRUE, true, T, t and 1;
+- the same truth value, if all states are truth values: True, TRUE, true, T, t and 1, but not tRue;
 - the same time: 2024-05-31 and 2024-05-31 00:00:00;
 - the same interval: ``(0.5, 1.5]``, ``(0.5-1.5]``, ``]0.5;1.5]`` and ``_0.5_1.5]``;
 - the interval that contains the number, or the whole interval.
 
 Where several states mean the same, such as 01 and 1 as texts, only those with the same label match. Where not all
 states are numbers (`milpbn.data.dataset.Variable.numeric`), only 1 and 1.0 are the same number: 01, 1.10 and 1E5 may be
-codes, unless an interval contains the number. Whatever matches no state is missing if it is null or one of `MISSING_MARKERS`; else training never saw it.
+codes, unless an interval contains the number. Whatever matches no state is missing if it is null or one of
+`MISSING_MARKERS`; else training never saw it.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ def classifier_to_pmml(classifier: AnyClassifier) -> str:
     """Return a PMML document that predicts rows.
 
     Its fields have the names of the raw columns: ``double`` for columns of numbers, ``string`` for all others. A field
-    without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them.
+    without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them, and
+    numbers belong to no intervals that are texts.
     Outputs are ``P(LABEL)`` of every class, and ``predicted NAME`` unless the classifier has costs. An average is a
     ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold, the
     networks of an average read a column in different ways, there is no class, or a sum would be too large.
