@@ -32,8 +32,8 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     the costs if the classifier has any, and ``P(LABEL)`` of every class. Values are matched by the rule of
     `milpbn.data.labels`, also numbers and truth values in columns of text; of times, and of intervals as texts, only
     the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
-    ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table, or
-    view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
+    ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
+    or view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
     cannot hold, or a sum would be too large.
     """
     plans = plans_of(classifier)
