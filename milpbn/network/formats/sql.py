@@ -198,7 +198,9 @@ def _code(variable: Variable, k: int) -> str:
     for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
     if rule.ranges:
-        chosen = " ".join(f"WHEN {_within(f'n{k}', low, high)} THEN {code}" for low, high, code in rule.ranges)
+        chosen = " ".join(
+            f"WHEN {_within(f'n{k}', low, high)} THEN {code}" for low, high, code in rule.ranges
+        )
         cases.append(f"WHEN n{k} IS NOT NULL THEN CASE {chosen} ELSE {UNKNOWN} END")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
 

@@ -62,10 +62,42 @@ def test_odd_texts_have_the_state_that_predict_gives_them(name: str, states: tup
     frame = pd.DataFrame({"v": pd.Series(states * 60, dtype="str"), "y": "p"})
     frame.loc[[k for k in range(count) if k // len(states) < 10 + 15 * (k % len(states))], "y"] = "q"
     classifier = fitted(read_table(frame, nominal=["v"]).dataset(), ((1,), ()))
-    texts = ["1", "01", "001", "+1", "1.00", "1.0e+00", "1E0", "-0", "-0.0", "5.0", "0.50", ".5", "1.", "1e20", "2"]
-    texts += ["tRue", "TRUE", "true", "fALSE", "F", "t", "x\r", "\u20031", "x\u3000", "X", "1_0", "\uff10", "0x1"]
+    texts = [
+        "1",
+        "01",
+        "001",
+        "+1",
+        "1.00",
+        "1.0e+00",
+        "1E0",
+        "-0",
+        "-0.0",
+        "5.0",
+        "0.50",
+        ".5",
+        "1.",
+        "1e20",
+        "2",
+    ]
+    texts += [
+        "tRue",
+        "TRUE",
+        "true",
+        "fALSE",
+        "F",
+        "t",
+        "x\r",
+        "\u20031",
+        "x\u3000",
+        "X",
+        "1_0",
+        "\uff10",
+        "0x1",
+    ]
     asked = pd.DataFrame({"v": [*texts, "1" * 400, "1e-400", "\xa05", "inf", "nan", "", "1,5"]})
-    if name == "onnx_format":  # the runtime takes the white space of ASCII only off numbers, and an input has one type
+    if (
+        name == "onnx_format"
+    ):  # the runtime takes the white space of ASCII only off numbers, and an input has one type
         if classifier.variables[0].numeric:
             return
         asked = asked[~asked["v"].isin(["1e-400", "\u20031", "\xa05", "1" * 400])]
