@@ -72,11 +72,11 @@ def _code(
     value: "object", column: "str", texts: "dict", ranges: "list", kind: "str", missing: "int"
 ) -> "int":
     """Return the position of a value's state; `UNKNOWN` if there is none, `MISSING` if it may be any."""
-    if value is None or value != value:
+    text = (value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)).strip()
+    if value is None or (text in ("nan", "NaN", "NaT", "<NA>") and not isinstance(value, (str, bytes))):
         return missing
-    text = str(value).strip()
     number = _number(text)
-    if number is not None and not isinstance(value, str):
+    if number is not None and not isinstance(value, (str, bytes)):
         number = float(value)  # type: ignore[arg-type]  # it is a number
         text = _label(number) if abs(number) <= MAX_EXACT else text
     if text in texts:
@@ -110,6 +110,7 @@ def _main() -> "None":
     # Excel begins its files with a byte order mark; the encoding and line ends of Windows are others.
     sys.stdin.reconfigure(encoding="utf-8-sig", newline="")  # type: ignore[union-attr]  # a stream of text
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
+    csv.field_size_limit(2**30)
     table = csv.DictReader(sys.stdin)
     written = csv.writer(sys.stdout)
     names = list(table.fieldnames or [])
@@ -117,6 +118,8 @@ def _main() -> "None":
     absent = sorted(needed - {*names})
     if absent:
         sys.exit("The table lacks the column " + repr(absent[0]) + ".")
+    if len({*names}) < len(names):
+        sys.exit("The first line of the table has a name twice.")
     written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
     for place, row in enumerate(table, start=1):
         if None in row or None in row.values():  # a comma without quotes would shift the other cells
@@ -129,4 +132,7 @@ def _main() -> "None":
 
 
 if __name__ == "__main__":
-    _main()
+    try:
+        _main()
+    except UnicodeDecodeError:
+        raise SystemExit("The table is not UTF-8 text; save it in UTF-8.") from None
