@@ -10,6 +10,8 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+
 from milpbn.data.dataset import Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
@@ -102,11 +104,15 @@ class _Book:
         known, places = self.append("Codes", list(codes)), self.append("Codes", list(codes.values()))
         text, number = f'SUMPRODUCT(EXACT({known},{value}&"")*{places})', "0"
         if rule.ranges:
-            low, high, states = map(list, zip(*rule.ranges, strict=True))
-            ends = [[min(max(x, -1e300), 1e300) for x in own] for own in (low, high)]
-            least, most = (self.append("Codes", own) for own in ends)
-            own = self.append("Codes", [k + 1 for k in states])
-            number = f"SUMPRODUCT(({value}>={least})*({value}<={most})*{own})"
+            ends = [
+                (*_end(float(np.nextafter(low, -np.inf)), above=True), *_end(high), k + 1)
+                for low, high, k in rule.ranges
+            ]
+            low, has_low, high, has_high, own = (
+                self.append("Codes", list(row)) for row in zip(*ends, strict=True)
+            )
+            above = f"(({value}>{low})+({value}={low})*{has_low})"
+            number = f"SUMPRODUCT({above}*(({value}<{high})+({value}={high})*{has_high})*{own})"
         return self.step(f'IF({value}="",{missing},MAX({text},IF(ISNUMBER({value}),{number},0)))')
 
     def network(self, plan: ScoringPlan) -> list[str]:
@@ -133,6 +139,17 @@ class _Book:
         span = f"{logs_[0]}:{logs_[-1]}"
         shares = [self.step(f"EXP({log}-MAX({span}))/SUMPRODUCT(EXP({span}-MAX({span})))") for log in logs_]
         return [f"Steps!{share}" for share in shares]
+
+
+def _end(below: float, *, above: bool = False) -> tuple[float, int]:
+    """Return where a range ends, and whether this number is in the range below it (or `above` it), as 0 or 1.
+
+    Of the last number below the end and the first one above, it is the shorter: cells hold 15 or 16 digits, and
+    programs compare no more of them.
+    """
+    first_above = float(np.nextafter(below, np.inf))
+    is_below = len(repr(below)) <= len(repr(first_above))
+    return min(max(below if is_below else first_above, -1e300), 1e300), int(is_below != above)
 
 
 def _example(variable: Variable) -> Any:
