@@ -145,7 +145,8 @@ def _mapped(
     values: Mapping[str, float], field: str, kind: str = "double", missing: int = 0, other: int = 0
 ) -> str:
     """Return a table from the texts of a field to codes or numbers."""
-    rows = [f"<row><from>{escape(key)}</from><to>{value!r}</to></row>" for key, value in values.items()]
+    texts = ((escape(key, {"\r": "&#13;"}), value) for key, value in values.items())
+    rows = [f"<row><from>{text}</from><to>{value!r}</to></row>" for text, value in texts]
     pair = f'<FieldColumnPair field={quoteattr(field)} column="from"/>'
     head = f'MapValues outputColumn="to" {_others(kind, missing, other)}'
     return _block(head, [pair, _block("InlineTable", rows)])

@@ -16,6 +16,7 @@ from milpbn.data.dataset import Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import FLOOR, IMPOSSIBLE, ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.xmlbif import FORBIDDEN
 from milpbn.util.extras import import_extra
 
 #: Most rows that can be typed in, formulas of them all, and formulas of a row.
@@ -27,8 +28,8 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
 
     An empty cell is missing, and so are words such as NA. Values are matched as in an ONNX file, but texts have no
     white space around them. Unless the classifier has costs, the last column is the most probable class. Raises
-    `InputError` if openpyxl is missing, a name or label holds a control character, there is no class, or the network is
-    too large.
+    `InputError` if openpyxl is missing, a name or label holds a character that XML cannot, there is no class, or the
+    network is too large.
     """
     openpyxl = import_extra("openpyxl", "formats", "A spreadsheet")
     plans, features = plans_of(classifier), classifier.variables[:-1]
@@ -36,15 +37,10 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
     book = _Book(openpyxl, list(columns))
     shares = [f"P({label})" for label in classes]
     predicted = [f"predicted {classifier.variables[-1].name}"] * (classifier.decision is None)
-    try:
-        book.append("Rows", [*columns, *shares, *predicted])
-        book.append("Rows", [_example(features[places[0]]) for places in columns.values()])
-        labels = book.append("Tables", classes)
-        networks = [book.network(plan) for plan in plans]
-    except openpyxl.utils.exceptions.IllegalCharacterError:
-        raise InputError(
-            "A name or label holds a control character, which a spreadsheet cannot hold; rename it."
-        ) from None
+    book.append("Rows", [*columns, *shares, *predicted])
+    book.append("Rows", [_example(features[places[0]]) for places in columns.values()])
+    labels = book.append("Tables", classes)
+    networks = [book.network(plan) for plan in plans]
     if len(book.steps) > MOST_COLUMNS:
         raise InputError(
             f"The spreadsheet would have {len(book.steps)} formulas for each row, more than {MOST_COLUMNS}; learn a "
@@ -84,6 +80,10 @@ class _Book:
         """Write values into the next row of a sheet, texts as texts, and return their range."""
         self.used[sheet] += 1
         for k, value in enumerate(values, start=1):
+            if isinstance(value, str) and (found := FORBIDDEN.search(value)):
+                raise InputError(
+                    f"A name or label holds the character {found[0]!r}, which a spreadsheet cannot hold; rename it."
+                )
             cell = self.file[sheet].cell(self.used[sheet], k, value)
             cell.data_type = "s" if isinstance(value, str) else cell.data_type  # not a formula
         return f"{sheet}!$A${self.used[sheet]}:${self.letter(len(values))}${self.used[sheet]}"

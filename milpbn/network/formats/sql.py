@@ -34,9 +34,15 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
     ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
     or view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
-    cannot hold, or a sum would be too large.
+    cannot hold, names differ in case only, or a sum would be too large.
     """
     plans = plans_of(classifier)
+    known = {"milpbn_row": "milpbn_row of the query"}
+    for name in (variable.raw_column for plan in plans for variable in plan.variables[:-1]):
+        if (other := known.setdefault(name.lower(), name)) != name:
+            raise InputError(
+                f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them."
+            )
     steps = [
         (
             "milpbn_samples",
@@ -56,10 +62,10 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     wide = ", ".join(f"MAX(CASE WHEN class = {c} THEN p END) AS p{c}" for c in classes)
     steps.append(("milpbn_wide", f"SELECT milpbn_row, {wide}\nFROM milpbn_posterior\nGROUP BY milpbn_row"))
     # The number that must be the largest, and by how much another may be larger.
-    value, less, best = [f"p{c}" for c in classes], "", ""
+    value, less, best = [f"milpbn_wide.p{c}" for c in classes], "", ""
     if (decision := classifier.decision) is not None:
         expected = [
-            " + ".join(f"p{d} * {_number(0.0 - costs[d])}" for d in classes)
+            " + ".join(f"milpbn_wide.p{d} * {_number(0.0 - costs[d])}" for d in classes)
             for costs in decision.differences.T
         ]
         value, less = [f"({sum_})" for sum_ in expected], f" - {_number(decision.tolerance)}"
@@ -71,7 +77,7 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
         f"THEN {_text(classifier.classes[c])}"
         for c in classes
     )
-    shown = ",\n".join(f"  p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)
+    shown = ",\n".join(f"  milpbn_wide.p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)
     with_ = ",\n".join(f"{name} AS (\n{query}\n)" for name, query in steps)
     return (
         f"WITH {with_}\n"

@@ -8,6 +8,7 @@ import pytest
 from scored_elsewhere import expected, fitted, networks, new_rows
 
 from milpbn.data import read_table
+from milpbn.errors import InputError
 from milpbn.network.formats import spreadsheet
 from milpbn.network.formats.spreadsheet import classifier_to_xlsx
 
@@ -57,3 +58,9 @@ def test_numbers_at_cuts_that_have_more_digits_than_a_cell(tmp_path, monkeypatch
     asked = pd.DataFrame({"x": [*cuts, 0.6, 1.69, 1.71, 1e10, -1e10]})
     shares = scored(classifier, asked, tmp_path)[1]
     np.testing.assert_allclose(shares, classifier.predict_proba(asked), rtol=0, atol=1e-9)
+
+
+def test_characters_that_a_file_cannot_hold_are_refused():
+    data = read_table(pd.DataFrame({"x": ["\ufffe", "b"] * 9, "y": list("ppq") * 6}))
+    with pytest.raises(InputError, match="holds the character '.ufffe', which a spreadsheet cannot hold"):
+        classifier_to_xlsx(fitted(data.dataset(), ((1,), ())))
