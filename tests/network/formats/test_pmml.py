@@ -55,7 +55,7 @@ def test_characters_that_xml_cannot_hold_are_refused():
 
 
 def test_a_label_with_a_carriage_return_stays_as_it_is():
-    data = read_table(pd.DataFrame({"x": ["a\rb", "b"] * 9, "y": list("ppq") * 6})).dataset()
+    data = read_table(pd.DataFrame({"x": ["a\rb", "b"] * 9, "y": list("pqpqpp") * 3})).dataset()
     assert "<from>a&#13;b</from>" in classifier_to_pmml(
         Classifier.fit(data, Structure.naive_bayes(data.names))
     )

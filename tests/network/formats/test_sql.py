@@ -146,7 +146,7 @@ def named(*names: str) -> Classifier:
 @pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",)])
 def test_names_that_sql_does_not_tell_apart_are_refused(names):
     """DuckDB would read another column, without a word."""
-    with pytest.raises(InputError, match="SQL does not tell the columns .* apart"):
+    with pytest.raises(InputError, match=r"SQL does not tell the columns .* apart"):
         classifier_to_sql(named(*names))
 
 
