@@ -68,7 +68,8 @@ def _load_object(source: Any, names: Sequence[str] | None) -> RawTable:
                 f"A table is read from a path, a name, a data frame or an array, not from a {kind}."
             )
         frame, where = found, "the data frame"
-    frame = check_frame(frame, where, may_be_empty=bool(names))
+    used_up = hasattr(source, "read_next_batch")  # a stream without rows was probably read before
+    frame = check_frame(frame, where, may_be_empty=bool(names) and not used_up)
     return RawTable(frame, where, has_class=isinstance(source, np.ndarray | tuple))
 
 
