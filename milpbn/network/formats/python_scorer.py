@@ -110,29 +110,31 @@ def _main() -> "None":
     # Excel begins its files with a byte order mark; the encoding and line ends of Windows are others.
     sys.stdin.reconfigure(encoding="utf-8-sig", newline="")  # type: ignore[union-attr]  # a stream of text
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
-    csv.field_size_limit(2**30)
-    table = csv.DictReader(sys.stdin)
-    written = csv.writer(sys.stdout)
-    names = list(table.fieldnames or [])
-    needed = {rule[0] for network in NETWORKS for rule in network["values"].values()}
-    absent = sorted(needed - {*names})
-    if absent:
-        sys.exit("The table lacks the column " + repr(absent[0]) + ".")
-    if len({*names}) < len(names):
-        sys.exit("The first line of the table has a name twice.")
-    written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
-    for place, row in enumerate(table, start=1):
-        if None in row or None in row.values():  # a comma without quotes would shift the other cells
-            sys.exit("Row " + str(place) + " has another number of cells than the first line.")
-        try:
-            shares = list(predict_proba(row).values())
-        except ValueError as error:
-            sys.exit("Row " + str(place) + ": " + str(error))
-        written.writerow([*(row[name] for name in names), _chosen(shares), *shares])
+    try:
+        csv.field_size_limit(2**30)
+        table = csv.DictReader(sys.stdin)
+        written = csv.writer(sys.stdout)
+        names = list(table.fieldnames or [])
+        needed = {rule[0] for network in NETWORKS for rule in network["values"].values()}
+        absent = sorted(needed - {*names})
+        if absent:
+            sys.exit("The table lacks the column " + repr(absent[0]) + ".")
+        if len({*names}) < len(names):
+            sys.exit("The first line of the table has a name twice.")
+        written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
+        for place, row in enumerate(table, start=1):
+            if None in row or None in row.values():  # a comma without quotes would shift the other cells
+                sys.exit("Row " + str(place) + " has another number of cells than the first line.")
+            try:
+                shares = list(predict_proba(row).values())
+            except ValueError as error:
+                sys.exit("Row " + str(place) + ": " + str(error))
+            written.writerow([*(row[name] for name in names), _chosen(shares), *shares])
+    except UnicodeDecodeError:
+        sys.exit("The table is not UTF-8 text; save it in UTF-8.")
+    except BrokenPipeError:
+        sys.stdout = None  # its reader, such as head, has enough
 
 
 if __name__ == "__main__":
-    try:
-        _main()
-    except UnicodeDecodeError:
-        raise SystemExit("The table is not UTF-8 text; save it in UTF-8.") from None
+    _main()

@@ -129,6 +129,15 @@ def test_the_file_is_a_program_that_needs_no_packages(tmp_path):
         refused = subprocess.run(run, input=table, capture_output=True, text=True, errors="surrogateescape")
         assert refused.returncode
         assert refused.stderr.strip() == sentence
+    many = frame.to_csv(index=False) + frame.iloc[:1].to_csv(index=False, header=False) * 2000
+    (tmp_path / "many.csv").write_text(many, encoding="utf-8")
+    with (
+        open(tmp_path / "many.csv", encoding="utf-8") as rows,
+        subprocess.Popen(run, stdin=rows, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as piped,
+    ):
+        piped.stdout.readline()
+        piped.stdout.close()
+        assert not piped.stderr.read()
 
 
 def test_the_file_imports_nothing_and_is_read_by_python_3_8():
