@@ -101,8 +101,8 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     known = [states_of(plan.variables[plan.features[places[0]]]) for places in columns.values()]
-    parts = [_number_of(k, known[k].are_truth_values) for k in range(len(columns)) if f" n{k} " in codes]
-    if numbers := "".join(f",\n    {part}" for part in parts):
+    wanted = [_number_of(k, known[k].are_truth_values) for k in range(len(columns)) if f" n{k} " in codes]
+    if numbers := "".join(f",\n    {number}" for number in wanted):
         # Without a window function, SQLite would put these expressions in place of each of their names.
         values = f"(\n  SELECT cells.*, ROW_NUMBER() OVER () AS once{numbers}\n  FROM {values}\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
