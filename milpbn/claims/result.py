@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
 
 from milpbn.claims.about import BackendInfo as BackendInfo
@@ -279,6 +279,7 @@ class Result:
         sentence.
         """
         f = Fields(values, where)
+        f.known(keys_of(cls))  # a key of a later version may limit what the others claim
         if "version" in f:
             f.text("version")
         status = read_status(f)
@@ -343,13 +344,7 @@ class Result:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> dict[str, Any]:
-        """Return the contents of a ``result.json`` as they are written.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be read or is not a JSON object.
-        """
+        """Return the contents of a ``result.json`` as they are written; raise InputError if it is no JSON object."""
         try:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
@@ -393,3 +388,9 @@ class FailedSearchError(SolverError):
     def __init__(self, text: str, result: Result) -> None:
         super().__init__(text)
         self.result = result
+
+
+def keys_of(kind: type[Result]) -> tuple[str, ...]:
+    """Return all keys of the file: the attributes, but for those under ``status``, and what follows from them."""
+    own = (a.name for a in fields(kind) if a.name not in ("reason", "limit", "detail", "classifier"))
+    return *own, "version", "among", "status", "gap", "gap_se", "class"

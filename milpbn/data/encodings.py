@@ -51,6 +51,7 @@ def encode_columns(
         )
     named = target in columns or not has_class
     notes = [
+        *([] if len(weights) else ["There are no rows."]),
         *([] if named else [f"There is no column {target!r}: the classes are unknown."]),
         *(
             [f"Rows with a class label that training never saw: {new_class}."]

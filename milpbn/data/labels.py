@@ -5,14 +5,15 @@ as the same number, that of a truth value True or False. A value is in the state
 the value is in the state that means the same:
 
 - the same number: 1, 1.0 and 1e0; fractions are the same if they are equal in single precision (float32);
-- the same truth value, if all states are truth values: True, TRUE, true, T, t and 1;
+- the same truth value, if all states are truth values: True, TRUE, true, T, t and 1, but not tRue;
 - the same time: 2024-05-31 and 2024-05-31 00:00:00;
 - the same interval: ``(0.5, 1.5]``, ``(0.5-1.5]``, ``]0.5;1.5]`` and ``_0.5_1.5]``;
 - the interval that contains the number, or the whole interval.
 
 Where several states mean the same, such as 01 and 1 as texts, only those with the same label match. Where not all
 states are numbers (`milpbn.data.dataset.Variable.numeric`), only 1 and 1.0 are the same number: 01, 1.10 and 1E5 may be
-codes. Whatever matches no state is missing if it is null or one of `MISSING_MARKERS`; else training never saw it.
+codes, unless an interval contains the number. Whatever matches no state is missing if it is null or one of
+`MISSING_MARKERS`; else training never saw it.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ _NUMBER = re.compile(
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?", re.ASCII)
 
-_BITS = {"0": False, "1": True}
-_WORDS = {"true": True, "false": False}
-_LETTERS = {"t": True, "f": False}
+_BITS = {"0": False, "1": True, "0.0": False, "1.0": True}
+_WORDS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
+_LETTERS = {"t": True, "T": True, "f": False, "F": False}
 
 _BOUND = r"[+-]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
 # Weka's labels have apostrophes, those of bnlearn's files underscores for commas and parentheses.
@@ -98,8 +99,8 @@ def label_of(value: object) -> str:
 
 
 def truth_of(label: str) -> bool | None:
-    """Return the truth value that the word true or false stands for, in any case; None for other labels."""
-    return _WORDS.get(label.lower())
+    """Return the truth value that true, True or TRUE, false, False or FALSE stands for; None for other labels."""
+    return _WORDS.get(label)
 
 
 class StateLabels:
@@ -121,8 +122,10 @@ class StateLabels:
             code = next(
                 (c for key in self._meanings(label) if (c := self._by_meaning.get(key)) is not None), None
             )
-        if code is None and (number := self._number(label)) is not None:
+        if code is None and math.isfinite(number := number_of(label)):
             code = self.code_of_number(number)
+            if code is not None and not (self.numeric or math.isnan(number_of(self.states[code]))):
+                code = None  # 01 may be a code, other than 1
         if code is None and (interval := intervals_of([label])[0]) is not None:
             low, high = map(self.code_of_number, interval)
             code = low if low == high else None
@@ -173,9 +176,8 @@ class StateLabels:
         for code, state in enumerate(self.states):
             number = self._number(state)
             more = [] if number is None or number != int(number) else [f"{int(number)}", f"{int(number)}.0"]
-            truth = self._truths.get(state.lower())
-            for word, value in self._truths.items():
-                more += [word, word.upper(), word.title()] if value is truth else []
+            truth = self._truths.get(state)
+            more += [word for word, value in self._truths.items() if value is truth]
             more = [text for text in dict.fromkeys(more) if text not in taken and self.code(text) == code]
             found.append((state, *more))
         return found
@@ -196,12 +198,11 @@ class StateLabels:
 
     @cached_property
     def _truths(self) -> dict[str, bool]:
-        """The words of truth values, in lower case; none unless all states are truth values."""
-        words = {label.lower() for label in self.states}
-        if words <= _WORDS.keys() | _LETTERS.keys():
-            return {**_WORDS, **_LETTERS, **_BITS, "0.0": False, "1.0": True}
-        bits = {number_label(x) for x in map(number_of, words) if x in (0, 1)}
-        return {**_WORDS, **_BITS, "0.0": False, "1.0": True} if len(bits) == len(words) else {}
+        """The words of truth values; none unless all states are truth values."""
+        if _WORDS.keys() | _LETTERS.keys() >= {*self.states}:
+            return {**_WORDS, **_LETTERS, **_BITS}
+        bits = {number_label(x) for x in map(number_of, self.states) if x in (0, 1)}
+        return {**_WORDS, **_BITS} if len(bits) == len(self.states) else {}
 
     @cached_property
     def _by_meaning(self) -> dict[Hashable, int | None]:
@@ -217,7 +218,7 @@ class StateLabels:
         number = self._number(label)
         if number is not None:
             yield "number", number
-        word = label.lower() if number is None else number_label(number)
+        word = label if number is None else number_label(number)
         if word in self._truths:
             yield "truth", self._truths[word]
         if _TIME.fullmatch(label):

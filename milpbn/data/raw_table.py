@@ -60,11 +60,11 @@ def generated_names(n: int, known: Collection[str] = ()) -> list[str]:
     return names if not names or names[-1] in known else [*names[:-1], "class"]
 
 
-def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
+def check_frame(frame: pd.DataFrame, where: str, *, may_be_empty: bool = False) -> pd.DataFrame:
     """Return the frame with column names as text and the index 0 .. M - 1.
 
     First columns without a name, and empty ones, are called ``Unnamed: 0`` and so on (`name_unnamed`). Raises
-    `InputError` if the name of another column is empty, a name occurs twice, or there are no rows.
+    `InputError` if the name of another column is empty, a name occurs twice, or there are no rows and there must be.
     """
     frame = frame.reset_index(drop=True)
     names = ["" if c is None or c is pd.NA or c != c else str(c).strip() for c in frame.columns]
@@ -76,6 +76,6 @@ def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
             f"The column name {names[repeated.argmax()]!r} occurs more than once in {where}; names must differ, and "
             "the first line of a text file must hold them (if it is a row, give --no-header)."
         )
-    if frame.empty:
+    if frame.empty and not (may_be_empty and names):
         raise InputError(f"There are no rows in {where}; a table needs column names and at least one row.")
     return frame.set_axis(names, axis=1)

@@ -49,7 +49,8 @@ def read_file(
     The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, or UTF-16 or UTF-32
     with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
     (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
-    skipped. `known` are names of columns that a classifier knows. The index of the frame is 0 .. M - 1. Columns of CSV
+    skipped. `known` are names of columns that a classifier knows; then there may be no rows. The index of the frame is
+    0 .. M - 1. Columns of CSV
     and TSV files are text. Nominal attributes of ARFF files are categoricals with the declared values, and others are
     text. Columns of .dat files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that
     are the index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if the
@@ -73,9 +74,8 @@ def read_file(
     where = repr(str(path))
     form.require_only(OPTIONS[extension], f"{extension} files")
     raw = READERS[extension](data, where, form, known)
-    return replace(
-        raw, frame=check_frame(raw.frame, where), name=path_stem(path), untyped=extension in UNTYPED
-    )
+    frame = check_frame(raw.frame, where, may_be_empty=bool(known))
+    return replace(raw, frame=frame, name=path_stem(path), untyped=extension in UNTYPED)
 
 
 def path_extension(path: Path) -> str | None:

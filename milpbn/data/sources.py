@@ -38,9 +38,10 @@ def load_source(
 
     A string is first tried as the name of a file, then as a catalog name, then as an embedded instance;
     ``instance:NAME`` is always an embedded instance. What is loaded already is returned. `names` are those of the
-    columns of arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names, an array may lack the
-    class, and a line of a text file that has most of them is no row. Raises `InputError` if the source has an unknown
-    type, cannot be found or read, or has unusable column names; or if an option is not for its kind.
+    columns of arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names, there may be no
+    rows, an array may lack the class, and a line of a text file that has most of them is no row. Raises `InputError` if
+    the source has an unknown type, cannot be found or read, or has unusable column names; or if an option is not for
+    its kind.
     """
     if isinstance(source, RawTable):
         return source
@@ -67,7 +68,9 @@ def _load_object(source: Any, names: Sequence[str] | None) -> RawTable:
                 f"A table is read from a path, a name, a data frame or an array, not from a {kind}."
             )
         frame, where = found, "the data frame"
-    return RawTable(check_frame(frame, where), where, has_class=isinstance(source, np.ndarray | tuple))
+    used_up = hasattr(source, "read_next_batch")  # a stream without rows was probably read before
+    frame = check_frame(frame, where, may_be_empty=bool(names) and not used_up)
+    return RawTable(frame, where, has_class=isinstance(source, np.ndarray | tuple))
 
 
 def _load_path_or_name(

@@ -64,7 +64,7 @@ class DeclaredOptions:
         None,
         "Number of threads; by default all cores.",
         spelling=("--threads", "--n-jobs"),
-        range=Range(1, inf, "The number of threads must be at least {low}, got {value}."),
+        range=Range(1, 4096, "The number of threads must lie between {low} and {high}, got {value}."),
     )
     workers: int | None = option(
         None,

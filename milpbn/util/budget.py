@@ -136,15 +136,16 @@ class Budget:
         limit = self.stop()
         if limit is Limit.USER:
             raise KeyboardInterrupt
+        early = doing.endswith((" read", " merged"))  # parents do not matter yet
         if limit is Limit.TIME:
+            cure = "" if early else " (a first run compiles for up to a minute), or reduce --max-parents"
             raise NoIncumbentError(
-                f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
-                "compiles for up to a minute), or reduce --max-parents."
+                f"The time limit ended while {doing}, before any structure was scored; allow more time{cure}."
             )
         if limit is Limit.MEMORY:
             raise NoIncumbentError(
-                f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
-                "--max-parents, or take fewer features or rows."
+                f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, "
+                f"{'' if early else 'reduce --max-parents, '}or take fewer features or rows."
             )
 
     def before(self, work: Callable[[], T], doing: str) -> T:

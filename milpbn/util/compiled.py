@@ -247,8 +247,10 @@ def _lock_file(what: str) -> int | None:
     """Open the lock file of this name, and return its descriptor; None if that is not possible."""
     if not can_lock():
         return None
-    folder = Path(tempfile.gettempdir(), f"milpbn-{os.getuid()}")
     try:
+        folder = Path(
+            tempfile.gettempdir(), f"milpbn-{os.getuid()}"
+        )  # raises OSError where no folder can be written
         folder.mkdir(mode=0o700, exist_ok=True)
         return os.open(folder / _short_hash(what), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError:

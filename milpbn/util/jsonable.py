@@ -223,7 +223,10 @@ class Fields:
         """Raise InputError if the object has a key that is not one of these."""
         for key in self._values:
             if key not in keys:
-                raise InputError(f"{self._where} has the unknown key {shorten(key)}{self._inside}.")
+                raise InputError(
+                    f"{self._where} has the unknown key {shorten(key)}{self._inside}; read the file with the version "
+                    "of milpbn that wrote it."
+                )
 
     def plain(self) -> dict[str, Any]:
         """Return all values as they are in the document."""

@@ -199,6 +199,7 @@ def test_sorted_keys_keep_the_class(tmp_path) -> None:
         (lambda v: v["gap"].update(absolute="small"), "of at least 0 as 'gap.absolute', but has 'small'"),
         (lambda v: v.update(score={"name": "k2"}), "no score 'k2'"),
         (lambda v: v.update(score={"name": "sm", "speed": 1}), "the unknown key 'speed' in 'score'"),
+        (lambda v: v.update(wish=1), "the unknown key 'wish'; read the file with the version of milpbn"),
         (lambda v: v.update(score=3), "an object as 'score'"),
         (lambda v: v.update(data={"name": "d", "sha256": "0"}), "lacks the key 'samples' in 'data'"),
         (lambda v: v.update(structure={"X1": ["Y"], "C": []}), "'Y', which is not a variable"),

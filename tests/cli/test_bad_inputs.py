@@ -187,6 +187,7 @@ CASES = {
     "+ --time-limit inf": "'--time-limit'",
     "+ --gap-rel -1": "relative gap",
     "+ --threads 0": "threads",
+    "+ --threads 100000000000000000000": "The number of threads must lie between 1 and 4096",
     "+ --threads 0.5": "'--threads'",
     "+ --seed -1": "seed",
     "+ --acyclicity magic": "'magic'",

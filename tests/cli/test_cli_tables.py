@@ -69,6 +69,15 @@ def table(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(text.splitlines()))
 
 
+def test_a_table_without_rows_gets_predictions_without_rows(ward, tmp_path):
+    (tmp_path / "none.csv").write_text("case,fever,sex,outcome\n", encoding="utf-8")
+    done = run("predict", ward / "c.json", tmp_path / "none.csv", "--proba", "--output", tmp_path / "p.csv")
+    assert "There are no rows." in done.output
+    assert (tmp_path / "p.csv").read_text(encoding="utf-8") == "case,outcome,P(0),P(1)\n"
+    for words in (("evaluate", ward / "c.json"), ("solve",)):
+        refused(*words, tmp_path / "none.csv")
+
+
 def test_predictions_keep_identifiers(ward, tmp_path):
     rows = table(run("predict", ward / "c.json", ward / "t.csv", "-q").output)
     assert list(rows[0]) == ["case", "outcome"]

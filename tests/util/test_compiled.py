@@ -21,7 +21,7 @@ from milpbn.engine.dual.frank_wolfe import take_compiled_steps
 from milpbn.engine.relaxation import branching, oracle
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.problem import products
-from milpbn.util.compiled import KernelCache, _reached, kernel, source_stamp, specialized
+from milpbn.util.compiled import KernelCache, _lock_file, _reached, kernel, source_stamp, specialized
 from milpbn.util.compiling import Compilation
 
 #: A module of kernels that call each other, small enough to be compiled in a test.
@@ -298,3 +298,11 @@ def test_a_cache_that_cannot_be_written_is_done_without(entry: Callable[[str], K
     files.path(("key",)).mkdir(parents=True)  # a file of this name cannot be written
     files.save_overload(("key",), "code")
     assert files.load_overload(("key",), CONTEXT) is None
+
+
+def test_without_a_folder_for_temporary_files_there_is_no_lock(monkeypatch):
+    def refuse() -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", refuse)
+    assert _lock_file("a kernel") is None

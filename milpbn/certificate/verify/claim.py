@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from milpbn.claims.local_result import KEYS as LOCAL_KEYS
 from milpbn.claims.local_result import LocalResult, result_kind
 from milpbn.claims.parts import SAME_NUMBER, ProvedArcs, same_number
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import DataSummary, Result, Seconds
+from milpbn.claims.result import DataSummary, Result, Seconds, keys_of
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
@@ -33,12 +32,8 @@ from milpbn.problem.rounding import EPS
 from milpbn.util.jsonable import Fields, shorten
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
-#: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
-#: them.
-KEYS = (
-    *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
-    *("version", "among", "status", "gap", "gap_se", "class"),
-)
+#: All keys of ``result.json``.
+KEYS = keys_of(Result)
 #: Nats by which a stated standard error may differ from the computed one, or this share of it if that is more.
 SAME_ERROR = 1e-6
 #: The keys that files of earlier versions lack: of the class of structures, of screening, of the K best structures, of

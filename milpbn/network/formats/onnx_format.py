@@ -13,8 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Variable
-from milpbn.data.labels import number_of
-from milpbn.data.variables import states_of
 from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import (
@@ -34,8 +32,8 @@ OPSET, OPSET_ML, IR_VERSION = 20, 3, 9
 #: The regular expression of what `str.strip` takes off a text.
 _BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
 
-#: The regular expression of a number that is no code, see `milpbn.data.labels`.
-_USUAL_NUMBER = rf"{_BLANKS}-?(?:0|[1-9][0-9]*)(?:\.[0-9]*[1-9]|\.0)?{_BLANKS}"
+#: The regular expression of a number that onnxruntime's Cast takes; others end a whole batch with an error.
+_NUMBER = r"[\t-\r ]*[+-]?(?:[0-9]{1,200}(?:\.[0-9]{0,200})?|\.[0-9]{1,200})(?:[eE][+-]?[0-9]{1,2})?[\t-\r ]*"
 
 
 def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
@@ -203,13 +201,13 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
-        places, known = [bits], states_of(variable)
-        if ranges := [r for r in rule.ranges if np.isnan(number_of(known.states[r[2]]))]:
-            usual = graph.node("RegexFullMatch", [name], pattern=_USUAL_NUMBER)
+        places = [bits]
+        if rule.ranges:
+            usual = graph.node("RegexFullMatch", [name], pattern=_NUMBER)
             text = graph.node("Where", [usual, name, graph.constant(np.array("0", dtype=object))])
             number = graph.node("Cast", [text], to=graph.double)
-            matched.append(graph.node("And", [usual, _within(graph, number, ranges)]))
-            places.append(np.array([code + 1 for *_, code in ranges]))
+            matched.append(graph.node("And", [usual, _within(graph, number, rule.ranges)]))
+            places.append(np.array([code + 1 for *_, code in rule.ranges]))
         code = _position(graph, graph.node("Concat", matched, axis=1), np.concatenate(places))
         absent = _equals(graph, name, rule.markers)
     else:

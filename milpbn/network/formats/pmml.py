@@ -31,7 +31,8 @@ def classifier_to_pmml(classifier: AnyClassifier) -> str:
     """Return a PMML document that predicts rows.
 
     Its fields have the names of the raw columns: ``double`` for columns of numbers, ``string`` for all others. A field
-    without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them.
+    without a value is missing. Values are matched as in an ONNX file, but texts have no white space around them, and
+    numbers belong to no intervals that are texts.
     Outputs are ``P(LABEL)`` of every class, and ``predicted NAME`` unless the classifier has costs. An average is a
     ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold, the
     networks of an average read a column in different ways, there is no class, or a sum would be too large.
@@ -144,7 +145,8 @@ def _mapped(
     values: Mapping[str, float], field: str, kind: str = "double", missing: int = 0, other: int = 0
 ) -> str:
     """Return a table from the texts of a field to codes or numbers."""
-    rows = [f"<row><from>{escape(key)}</from><to>{value!r}</to></row>" for key, value in values.items()]
+    texts = ((escape(key, {"\r": "&#13;"}), value) for key, value in values.items())
+    rows = [f"<row><from>{text}</from><to>{value!r}</to></row>" for text, value in texts]
     pair = f'<FieldColumnPair field={quoteattr(field)} column="from"/>'
     head = f'MapValues outputColumn="to" {_others(kind, missing, other)}'
     return _block(head, [pair, _block("InlineTable", rows)])

@@ -72,11 +72,11 @@ def _code(
     value: "object", column: "str", texts: "dict", ranges: "list", kind: "str", missing: "int"
 ) -> "int":
     """Return the position of a value's state; `UNKNOWN` if there is none, `MISSING` if it may be any."""
-    if value is None or value != value:
+    text = (value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)).strip()
+    if value is None or (text in ("nan", "NaN", "NaT", "<NA>") and not isinstance(value, (str, bytes))):
         return missing
-    text = str(value).strip()
     number = _number(text)
-    if number is not None and not isinstance(value, str):
+    if number is not None and not isinstance(value, (str, bytes)):
         number = float(value)  # type: ignore[arg-type]  # it is a number
         text = _label(number) if abs(number) <= MAX_EXACT else text
     if text in texts:
@@ -85,13 +85,9 @@ def _code(
         return missing
     if kind == "continuous" and number is None:
         raise ValueError("The value " + repr(value) + " of " + repr(column) + " is not a number.")
-    # Where some states are no numbers, 01 and 1E5 may be codes.
-    usual = number is not None and text in (_label(number), _label(number) + ".0")
-    if number is not None and (
-        kind == "continuous" or (abs(number) <= MAX_EXACT and (kind == "number" or usual))
-    ):
-        return next((code for low, high, code in ranges if low <= number <= high), UNKNOWN)
-    return UNKNOWN
+    if number is None:
+        return UNKNOWN
+    return next((code for low, high, code in ranges if low <= number <= high), UNKNOWN)
 
 
 def _number(text: "str") -> "float | None":
@@ -114,22 +110,30 @@ def _main() -> "None":
     # Excel begins its files with a byte order mark; the encoding and line ends of Windows are others.
     sys.stdin.reconfigure(encoding="utf-8-sig", newline="")  # type: ignore[union-attr]  # a stream of text
     sys.stdout.reconfigure(encoding="utf-8", newline="")  # type: ignore[union-attr]
-    table = csv.DictReader(sys.stdin)
-    written = csv.writer(sys.stdout)
-    names = list(table.fieldnames or [])
-    needed = {rule[0] for network in NETWORKS for rule in network["values"].values()}
-    absent = sorted(needed - {*names})
-    if absent:
-        sys.exit("The table lacks the column " + repr(absent[0]) + ".")
-    written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
-    for place, row in enumerate(table, start=1):
-        if None in row or None in row.values():  # a comma without quotes would shift the other cells
-            sys.exit("Row " + str(place) + " has another number of cells than the first line.")
-        try:
-            shares = list(predict_proba(row).values())
-        except ValueError as error:
-            sys.exit("Row " + str(place) + ": " + str(error))
-        written.writerow([*(row[name] for name in names), _chosen(shares), *shares])
+    try:
+        csv.field_size_limit(2**30)
+        table = csv.DictReader(sys.stdin)
+        written = csv.writer(sys.stdout)
+        names = list(table.fieldnames or [])
+        needed = {rule[0] for network in NETWORKS for rule in network["values"].values()}
+        absent = sorted(needed - {*names})
+        if absent:
+            sys.exit("The table lacks the column " + repr(absent[0]) + ".")
+        if len({*names}) < len(names):
+            sys.exit("The first line of the table has a name twice.")
+        written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
+        for place, row in enumerate(table, start=1):
+            if None in row or None in row.values():  # a comma without quotes would shift the other cells
+                sys.exit("Row " + str(place) + " has another number of cells than the first line.")
+            try:
+                shares = list(predict_proba(row).values())
+            except ValueError as error:
+                sys.exit("Row " + str(place) + ": " + str(error))
+            written.writerow([*(row[name] for name in names), _chosen(shares), *shares])
+    except UnicodeDecodeError:
+        sys.exit("The table is not UTF-8 text; save it in UTF-8.")
+    except BrokenPipeError:
+        sys.stdout = None  # its reader, such as head, has enough
 
 
 if __name__ == "__main__":

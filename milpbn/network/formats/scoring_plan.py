@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, Variable, by_column
-from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.labels import MISSING_MARKERS, number_of
 from milpbn.data.variables import coarser_codes, states_of
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
@@ -51,6 +51,8 @@ class ValueRule(NamedTuple):
         known = states_of(variable)
         if variable.cuts is None:
             ranges = sorted((*r, code) for code, r in enumerate(known.ranges) if r is not None)
+            if not variable.numeric:  # only intervals, since 01 may be a code, other than 1
+                ranges = [r for r in ranges if np.isnan(number_of(known.states[r[2]]))]
         else:
             lows = [-np.inf, *np.nextafter(variable.cuts, np.inf).tolist()]
             ranges = [

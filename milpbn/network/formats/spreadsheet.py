@@ -10,10 +10,13 @@ from __future__ import annotations
 from io import BytesIO
 from typing import Any
 
+import numpy as np
+
 from milpbn.data.dataset import Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import FLOOR, IMPOSSIBLE, ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.xmlbif import FORBIDDEN
 from milpbn.util.extras import import_extra
 
 #: Most rows that can be typed in, formulas of them all, and formulas of a row.
@@ -25,8 +28,8 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
 
     An empty cell is missing, and so are words such as NA. Values are matched as in an ONNX file, but texts have no
     white space around them. Unless the classifier has costs, the last column is the most probable class. Raises
-    `InputError` if openpyxl is missing, a name or label holds a control character, there is no class, or the network is
-    too large.
+    `InputError` if openpyxl is missing, a name or label holds a character that XML cannot, there is no class, or the
+    network is too large.
     """
     openpyxl = import_extra("openpyxl", "formats", "A spreadsheet")
     plans, features = plans_of(classifier), classifier.variables[:-1]
@@ -34,15 +37,10 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
     book = _Book(openpyxl, list(columns))
     shares = [f"P({label})" for label in classes]
     predicted = [f"predicted {classifier.variables[-1].name}"] * (classifier.decision is None)
-    try:
-        book.append("Rows", [*columns, *shares, *predicted])
-        book.append("Rows", [_example(features[places[0]]) for places in columns.values()])
-        labels = book.append("Tables", classes)
-        networks = [book.network(plan) for plan in plans]
-    except openpyxl.utils.exceptions.IllegalCharacterError:
-        raise InputError(
-            "A name or label holds a control character, which a spreadsheet cannot hold; rename it."
-        ) from None
+    book.append("Rows", [*columns, *shares, *predicted])
+    book.append("Rows", [_example(features[places[0]]) for places in columns.values()])
+    labels = book.append("Tables", classes)
+    networks = [book.network(plan) for plan in plans]
     if len(book.steps) > MOST_COLUMNS:
         raise InputError(
             f"The spreadsheet would have {len(book.steps)} formulas for each row, more than {MOST_COLUMNS}; learn a "
@@ -82,6 +80,10 @@ class _Book:
         """Write values into the next row of a sheet, texts as texts, and return their range."""
         self.used[sheet] += 1
         for k, value in enumerate(values, start=1):
+            if isinstance(value, str) and (found := FORBIDDEN.search(value)):
+                raise InputError(
+                    f"A name or label holds the character {found[0]!r}, which a spreadsheet cannot hold; rename it."
+                )
             cell = self.file[sheet].cell(self.used[sheet], k, value)
             cell.data_type = "s" if isinstance(value, str) else cell.data_type  # not a formula
         return f"{sheet}!$A${self.used[sheet]}:${self.letter(len(values))}${self.used[sheet]}"
@@ -102,11 +104,15 @@ class _Book:
         known, places = self.append("Codes", list(codes)), self.append("Codes", list(codes.values()))
         text, number = f'SUMPRODUCT(EXACT({known},{value}&"")*{places})', "0"
         if rule.ranges:
-            low, high, states = map(list, zip(*rule.ranges, strict=True))
-            ends = [[min(max(x, -1e300), 1e300) for x in own] for own in (low, high)]
-            least, most = (self.append("Codes", own) for own in ends)
-            own = self.append("Codes", [k + 1 for k in states])
-            number = f"SUMPRODUCT(({value}>={least})*({value}<={most})*{own})"
+            ends = [
+                (*_end(float(np.nextafter(low, -np.inf)), above=True), *_end(high), k + 1)
+                for low, high, k in rule.ranges
+            ]
+            low, has_low, high, has_high, own = (
+                self.append("Codes", list(row)) for row in zip(*ends, strict=True)
+            )
+            above = f"(({value}>{low})+({value}={low})*{has_low})"
+            number = f"SUMPRODUCT({above}*(({value}<{high})+({value}={high})*{has_high})*{own})"
         return self.step(f'IF({value}="",{missing},MAX({text},IF(ISNUMBER({value}),{number},0)))')
 
     def network(self, plan: ScoringPlan) -> list[str]:
@@ -133,6 +139,17 @@ class _Book:
         span = f"{logs_[0]}:{logs_[-1]}"
         shares = [self.step(f"EXP({log}-MAX({span}))/SUMPRODUCT(EXP({span}-MAX({span})))") for log in logs_]
         return [f"Steps!{share}" for share in shares]
+
+
+def _end(below: float, *, above: bool = False) -> tuple[float, int]:
+    """Return where a range ends, and whether this number is in the range below it (or `above` it), as 0 or 1.
+
+    Of the last number below the end and the first one above, it is the shorter: cells hold 15 or 16 digits, and
+    programs compare no more of them.
+    """
+    first_above = float(np.nextafter(below, np.inf))
+    is_below = len(repr(below)) <= len(repr(first_above))
+    return min(max(below if is_below else first_above, -1e300), 1e300), int(is_below != above)
 
 
 def _example(variable: Variable) -> Any:

@@ -13,17 +13,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable, by_column
-from milpbn.data.labels import number_of
 from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, ScoringPlan, SumStep, ValueRule, is_number, plans_of
+from milpbn.network.formats.scoring_plan import FLOOR, ScoringPlan, SumStep, ValueRule, plans_of
 
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
 #: White space that is taken off the texts of values.
-_BLANKS = " \t\n\xa0"
+_BLANKS = " \t\n\r\xa0\u2002\u2003\u2009\u202f\u3000"
 
 
 def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
@@ -32,12 +31,18 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, by
     the costs if the classifier has any, and ``P(LABEL)`` of every class. Values are matched by the rule of
     `milpbn.data.labels`, also numbers and truth values in columns of text; of times, and of intervals as texts, only
-    the label itself is known. White space around a text may be blanks, tabs, line feeds and no-break spaces. Of an
-    average, the query returns the mean of the networks' probabilities. The columns of the table, or view, have the
-    names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL cannot hold, or a
-    sum would be too large.
+    the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
+    ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
+    or view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
+    cannot hold, names differ in case only, or a sum would be too large.
     """
     plans = plans_of(classifier)
+    known = {"milpbn_row": "milpbn_row of the query"}
+    for name in (variable.raw_column for plan in plans for variable in plan.variables[:-1]):
+        if (other := known.setdefault(name.lower(), name)) != name:
+            raise InputError(
+                f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them."
+            )
     steps = [
         (
             "milpbn_samples",
@@ -57,10 +62,10 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     wide = ", ".join(f"MAX(CASE WHEN class = {c} THEN p END) AS p{c}" for c in classes)
     steps.append(("milpbn_wide", f"SELECT milpbn_row, {wide}\nFROM milpbn_posterior\nGROUP BY milpbn_row"))
     # The number that must be the largest, and by how much another may be larger.
-    value, less, best = [f"p{c}" for c in classes], "", ""
+    value, less, best = [f"milpbn_wide.p{c}" for c in classes], "", ""
     if (decision := classifier.decision) is not None:
         expected = [
-            " + ".join(f"p{d} * {_number(0.0 - costs[d])}" for d in classes)
+            " + ".join(f"milpbn_wide.p{d} * {_number(0.0 - costs[d])}" for d in classes)
             for costs in decision.differences.T
         ]
         value, less = [f"({sum_})" for sum_ in expected], f" - {_number(decision.tolerance)}"
@@ -72,7 +77,7 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
         f"THEN {_text(classifier.classes[c])}"
         for c in classes
     )
-    shown = ",\n".join(f"  p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)
+    shown = ",\n".join(f"  milpbn_wide.p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)
     with_ = ",\n".join(f"{name} AS (\n{query}\n)" for name, query in steps)
     return (
         f"WITH {with_}\n"
@@ -95,7 +100,9 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
         for k, column in enumerate(f"milpbn_samples.{_name(name)}" for name in columns)
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
-    if numbers := "".join(f",\n    {_number_of(k)}" for k in range(len(columns)) if f" n{k} " in codes):
+    known = [states_of(plan.variables[plan.features[places[0]]]) for places in columns.values()]
+    wanted = [_number_of(k, known[k].are_truth_values) for k in range(len(columns)) if f" n{k} " in codes]
+    if numbers := "".join(f",\n    {number}" for number in wanted):
         # Without a window function, SQLite would put these expressions in place of each of their names.
         values = f"(\n  SELECT cells.*, ROW_NUMBER() OVER () AS once{numbers}\n  FROM {values}\n) AS cells"
     yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
@@ -191,20 +198,21 @@ def _united(queries: Sequence[str]) -> str:
 
 def _code(variable: Variable, k: int) -> str:
     """Return the expression of the code of the value ``x{k}``, with text ``t{k}`` and number ``n{k}``."""
-    rule, known = ValueRule.of(variable), states_of(variable)
+    rule = ValueRule.of(variable)
     missing = "NULL" if rule.missing == MISSING else rule.missing
     cases = [f"WHEN x{k} IS NULL OR t{k} IN ({', '.join(map(_text, rule.markers))}) THEN {missing}"]
     for code, texts in enumerate(rule.texts):
         cases.append(f"WHEN t{k} IN ({', '.join(map(_text, texts))}) THEN {code}")
-    ranges = [r for r in rule.ranges if is_number(variable) or math.isnan(number_of(known.states[r[2]]))]
-    if ranges and not known.are_truth_values:
-        chosen = " ".join(f"WHEN {_within(f'n{k}', low, high)} THEN {code}" for low, high, code in ranges)
+    if rule.ranges:
+        chosen = " ".join(
+            f"WHEN {_within(f'n{k}', low, high)} THEN {code}" for low, high, code in rule.ranges
+        )
         cases.append(f"WHEN n{k} IS NOT NULL THEN CASE {chosen} ELSE {UNKNOWN} END")
     return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
 
 
-def _number_of(k: int) -> str:
-    """Return the column ``n{k}``: the number that a value is, else NULL.
+def _number_of(k: int, bits: bool) -> str:
+    """Return the column ``n{k}``: the number that a value is, else NULL; with `bits`, only 0 and 1 matter.
 
     SQLite casts 10-20 to 10 and - to 0, so the form of the text is checked, without the signs of exponents.
     """
@@ -212,9 +220,13 @@ def _number_of(k: int) -> str:
     forms = [f"TRIM({form}, '+-.E0123456789') = ''", f"TRIM({form}, '+-.') NOT LIKE 'E%'"]
     forms += [f"TRIM({form}, '+-.') <> ''"]
     forms += [f"{form} NOT LIKE '{bad}'" for bad in ("_%-%", "_%+%", "%.%.%", "%E%.%", "%E%E%", "%E")]
-    # The text of a number may have fewer digits than the number; white space may hinder a cast.
-    cast = f"CASE WHEN t{k} = CAST(x{k} AS VARCHAR) THEN CAST(x{k} AS DOUBLE PRECISION) "
-    return f"CASE WHEN {' AND '.join(forms)} THEN {cast}ELSE CAST(t{k} AS DOUBLE PRECISION) END END AS n{k}"
+    # The text of a number may have fewer digits than the number; white space may hinder a cast. PostgreSQL does not
+    # cast its truth values.
+    number = f"CAST(t{k} AS DOUBLE PRECISION)"
+    if not bits:
+        exact = f"CAST(x{k} AS DOUBLE PRECISION)"
+        number = f"CASE WHEN t{k} = CAST(x{k} AS VARCHAR) THEN {exact} ELSE {number} END"
+    return f"CASE WHEN {' AND '.join(forms)} THEN {number} END AS n{k}"
 
 
 def _within(number: str, low: float, high: float) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from scored_elsewhere import TARGET, networks
 
+from milpbn.data import read_table
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Structure
@@ -51,3 +52,10 @@ def test_characters_that_xml_cannot_hold_are_refused():
     )
     with pytest.raises(InputError, match=r"holds the character '.x01', which XML cannot hold; rename it"):
         classifier_to_pmml(Classifier.fit(data, Structure.naive_bayes(data.names)))
+
+
+def test_a_label_with_a_carriage_return_stays_as_it_is():
+    data = read_table(pd.DataFrame({"x": ["a\rb", "b"] * 9, "y": list("pqpqpp") * 3})).dataset()
+    assert "<from>a&#13;b</from>" in classifier_to_pmml(
+        Classifier.fit(data, Structure.naive_bayes(data.names))
+    )

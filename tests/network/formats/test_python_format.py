@@ -7,6 +7,7 @@ import csv
 import io
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -74,6 +75,10 @@ def test_every_value_has_the_state_that_milpbn_gives_it(states, numeric):
         2.5,
         1e300,
         float("nan"),
+        pd.NA,
+        pd.NaT,
+        Decimal("NaN"),
+        b"x",
     ]
     frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
     one = [classifier.predict_proba(frame.iloc[[k]])[0] for k in range(len(frame))]
@@ -116,12 +121,23 @@ def test_the_file_is_a_program_that_needs_no_packages(tmp_path):
     np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-12)
     for table, sentence in (
         ("n\n1\n", "The table lacks the column 'flag'."),
+        (",".join([*frame, "n"]) + "\n", "The first line of the table has a name twice."),
+        (",".join(frame) + "\n1,1,\udce4,T\n", "The table is not UTF-8 text; save it in UTF-8."),
         (",".join(frame) + "\n1,1\n", "Row 1 has another number of cells than the first line."),
         (",".join(frame) + "\nabc,1,x,T\n", "Row 1: The value 'abc' of 'x y' is not a number."),
     ):
-        refused = subprocess.run(run, input=table, capture_output=True, text=True)
+        refused = subprocess.run(run, input=table, capture_output=True, text=True, errors="surrogateescape")
         assert refused.returncode
         assert refused.stderr.strip() == sentence
+    many = frame.to_csv(index=False) + frame.iloc[:1].to_csv(index=False, header=False) * 2000
+    (tmp_path / "many.csv").write_text(many, encoding="utf-8")
+    with (
+        open(tmp_path / "many.csv", encoding="utf-8") as rows,
+        subprocess.Popen(run, stdin=rows, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as piped,
+    ):
+        piped.stdout.readline()
+        piped.stdout.close()
+        assert not piped.stderr.read()
 
 
 def test_the_file_imports_nothing_and_is_read_by_python_3_8():

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import expected, networks, new_rows
+from scored_elsewhere import expected, fitted, networks, new_rows
 
+from milpbn.data import read_table
+from milpbn.errors import InputError
 from milpbn.network.formats import spreadsheet
 from milpbn.network.formats.spreadsheet import classifier_to_xlsx
 
@@ -43,3 +45,22 @@ def test_the_formulas_find_the_classifiers_probabilities(tmp_path, monkeypatch):
     np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9)
     assert labels == list(classifier.predict(frame))
     assert empty == ""
+
+
+def test_numbers_at_cuts_that_have_more_digits_than_a_cell(tmp_path, monkeypatch):
+    """The number after the cut 1.7 is 1.7 for openpyxl and for spreadsheets."""
+    monkeypatch.setattr(spreadsheet, "MOST_ROWS", 9)
+    frame = pd.DataFrame({"x": [0.1, 1.1, 2.3, 7.7] * 20, "y": list("ppqq" * 10 + "pqpq" * 10)})
+    table = read_table(frame, continuous=["x"], discretise="quantile:4")
+    classifier = fitted(table.dataset(), ((1,), ()))
+    cuts = classifier.variables[0].cuts
+    assert 1.7 in cuts
+    asked = pd.DataFrame({"x": [*cuts, 0.6, 1.69, 1.71, 1e10, -1e10]})
+    shares = scored(classifier, asked, tmp_path)[1]
+    np.testing.assert_allclose(shares, classifier.predict_proba(asked), rtol=0, atol=1e-9)
+
+
+def test_characters_that_a_file_cannot_hold_are_refused():
+    data = read_table(pd.DataFrame({"x": ["\ufffe", "b"] * 9, "y": list("pqpqpp") * 3}))
+    with pytest.raises(InputError, match=r"holds the character '.ufffe', which a spreadsheet cannot hold"):
+        classifier_to_xlsx(fitted(data.dataset(), ((1,), ())))

@@ -132,3 +132,42 @@ def test_duckdb_returns_the_same_for_every_type_of_column():
             found = connection.execute(classifier_to_sql(classifier)).df()
         shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
         assert shares == pytest.approx(wanted, abs=1e-9)
+
+
+def named(*names: str) -> Classifier:
+    """Return a classifier with columns of these names."""
+    rng = np.random.default_rng(0)
+    variables = (*(Variable(name, ("u", "v")) for name in names), Variable("y", ("a", "b")))
+    codes = rng.integers(0, 2, (30, len(variables))).astype(np.int32)
+    data = Dataset("named", variables, codes, np.ones(30))
+    return Classifier.fit(data, Structure.naive_bayes(data.names))
+
+
+@pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",)])
+def test_names_that_sql_does_not_tell_apart_are_refused(names):
+    """DuckDB would read another column, without a word."""
+    with pytest.raises(InputError, match=r"SQL does not tell the columns .* apart"):
+        classifier_to_sql(named(*names))
+
+
+def test_names_of_the_querys_own_columns_are_free():
+    names = (
+        "p0",
+        "p1",
+        "class",
+        "p",
+        "v0",
+        "x0",
+        "t0",
+        "n0",
+        "once",
+        "largest",
+        "source",
+        "data",
+        "select",
+        "order",
+    )
+    classifier = named(*names)
+    frame = pd.DataFrame(np.random.default_rng(1).choice(["u", "v"], (9, len(names))), columns=list(names))
+    shares = queried(classifier, frame)[["P(a)", "P(b)"]]
+    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-9)
