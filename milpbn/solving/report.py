@@ -23,9 +23,10 @@ from milpbn.solving.files import ResultAndProof, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing, claims_of
 from milpbn.solving.options import Options
+from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, outlook_lines, threads_alone, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
-from milpbn.solving.state import Products, Session
+from milpbn.solving.state import Session
 from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
 from milpbn.version import __version__

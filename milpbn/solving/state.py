@@ -6,24 +6,21 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from milpbn.certificate.format import Proof
-from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.gap import PROOF, Target, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.events import SavedState
 from milpbn.engine.pool import Pool
-from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
 from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.solving.session_events import SessionEvents
+from milpbn.solving.products import Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -38,30 +35,6 @@ MISMATCH = 1e-7
 ROUNDING = 1e-12
 #: The outcome of an engine for which the memory did not suffice.
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
-
-
-@dataclass(frozen=True)
-class Products:
-    """Problems, root, proof and outcome.
-
-    Before the full problem is built, `problem` is the same over small parent sets; `reduced` is `problem` without the
-    parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
-    another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
-    `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
-    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores.
-    """
-
-    problem: Problem
-    reduced: Problem
-    root: Root | None = None
-    proof: Proof | None = None
-    multiplier_proof: MultiplierProof | None = None
-    search: Callable[[], SavedState | None] | None = None
-    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
-    coefficient_seconds: float = 0.0
-    model_seconds: float = 0.0
-    shared: float = 0.0
-    span: float = 0.0
 
 
 class Session:
@@ -398,3 +371,30 @@ class Session:
         """Return structure, objective, bound and trace of one moment."""
         with self._lock:
             return self.structure, self.objective, self.best_bound, list(self.trace)
+
+
+class SessionEvents:
+    """The `Events` of one stage or engine: its reports go to the session under its name."""
+
+    def __init__(
+        self, session: Session, source: str, bound_source: BoundSource | None, budget: Budget
+    ) -> None:
+        self._session, self._source, self._bound_source = session, source, bound_source
+        self.budget, self.nodes = budget, session.nodes
+
+    def offer(self, structure: Structure) -> Structure:
+        """Make a structure the incumbent if it is better; return the incumbent."""
+        return self._session.offer(structure, self._source)
+
+    def bound(self, value: float) -> None:
+        """Report an upper bound on the score of every structure."""
+        if self._bound_source is not None:
+            self._session.bound(value, self._bound_source)
+
+    def formulated(self, shared: float, span: float) -> None:
+        """Report what the tolerances of the MILP solver are relative to."""
+        self._session.produce(shared=shared, span=span)
+
+    def resumable(self, state: Callable[[], SavedState | None]) -> None:
+        """Give the run the function that returns the state of the search."""
+        self._session.produce(search=state)

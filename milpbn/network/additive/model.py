@@ -134,7 +134,8 @@ class BayesOffset:
                 scope = (*own, i)
                 shape = (*(data.variables[j].n_states for j in scope), data.n_classes)
                 cells = np.ravel_multi_index((*data.codes[:, scope].T, data.y), shape)
-                self._counts[scope] = np.bincount(cells, data.weights, math.prod(shape)).reshape(shape)
+                counts = np.bincount(cells, data.weights, minlength=math.prod(shape))
+                self._counts[scope] = counts.astype(np.float64).reshape(shape)
 
     def tables(self) -> Iterator[tuple[tuple[int, ...], NDArray[np.float64]]]:
         """Yield the parents and the feature of each family, and its table, shape (states of each..., C)."""
