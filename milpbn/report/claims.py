@@ -70,6 +70,7 @@ def meaning_of_gap(result: Result) -> list[str]:
         lines.append(
             f"Bound and gap are over {counted(result.subset.samples, 'representative sample')}. They say nothing "
             "of the score over all samples."
+            + ("" if result.bound is None else f" Over these, no structure scores more than {result.bound:.6f}.")
         )
     if result.screened is not None:
         lines.append(

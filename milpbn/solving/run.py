@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
-from milpbn.errors import SolverError
+from milpbn.engine.events import EventLog
+from milpbn.engine.root import root_bound
+from milpbn.errors import NoIncumbentError, SolverError
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.monotone_fit import made_monotone
@@ -26,12 +28,14 @@ from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.preparation import prepare
+from milpbn.solving.reductions import SmallSetsFirst
 from milpbn.solving.report import Report
 from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import incomplete
+from milpbn.util.clock import within
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
 
@@ -74,6 +78,7 @@ def run(job: Job) -> Result:
                 branches = can.local_only or (can.continues_root and not options.root_only)
                 with closing(Kernels(job.problem, bounds, branches, session.budget.over)) as kernels:
                     _run_stages(job, session, kernels, report)
+                    _bound_on_all(job, session, report)
         except KeyboardInterrupt:
             session.stop(Limit.USER)
         except SolverError as error:
@@ -97,6 +102,27 @@ def run(job: Job) -> Result:
     if failures:
         raise NotSavedError(failures[0], found[0])
     return found[0]
+
+
+def _bound_on_all(job: Job, session: Session, report: Report) -> None:
+    """After the search over a subset, bound the score over all samples by root steps from the structure."""
+    products, structure, budget = session.products, session.structure, job.search_budget(to_all=True)
+    ended = session.error is not None or session.budget.stopped in (Limit.USER, Limit.MEMORY)
+    if products.problem.sample_weights is None or structure is None or products.root is None:
+        return
+    if ended or products.outcome is OUT_OF_MEMORY or budget.stop():
+        return
+    stages.enter("bound over all samples")
+    proof, log = None if products.proof is None else Proof(), EventLog(budget.over)
+
+    def work() -> None:
+        with suppress(NoIncumbentError):  # no time for the tables of all samples
+            whole = SmallSetsFirst.on_all_samples(products.problem, budget)
+            root_bound(whole, structure, log, reduce=False, threads=job.options.n_threads, proof=proof)
+
+    within(work, budget.over, name="milpbn-all-samples", tick=report.update)
+    if bounds := list(log.bounds):
+        session.produce(bound_on_all=bounds[-1], proof_on_all=proof)
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:
