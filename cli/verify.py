@@ -105,7 +105,14 @@ def describe(proved: Verification, result: Result | None) -> str:
 
     `result` is None for a certificate alone, which lists no arcs and has no selection and no average.
     """
-    from milpbn.solving.progress import all_line, among_lines, kept_line, number_lines, show_number, subset_line
+    from milpbn.solving.progress import (
+        all_line,
+        among_lines,
+        kept_line,
+        number_lines,
+        show_number,
+        subset_line,
+    )
 
     # A search over some rows or parent sets proves nothing about the optima over all.
     arcs = []

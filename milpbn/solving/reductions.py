@@ -144,8 +144,8 @@ class SmallSetsFirst:
     """All parent sets in the end. Where their tables take long, smaller ones come first.
 
     If the time limit comes before the last problem is built, the bound is `loose_bound`, which needs no coefficients.
-    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum. Afterwards
-    the root of the problem over all samples (`on_all_samples`) gives a bound on the score over all.
+    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum. A
+    short search of the problem over all samples (`on_all_samples`) then gives a bound on the score over all.
     """
 
     def __init__(self, subset: Subset | None = None) -> None:

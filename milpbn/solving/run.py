@@ -25,6 +25,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.native import NativeEngine
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.preparation import prepare
@@ -35,7 +36,7 @@ from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import incomplete
-from milpbn.util.clock import within
+from milpbn.util.clock import ALL_SAMPLES_SHARE, within
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
 
@@ -105,7 +106,7 @@ def run(job: Job) -> Result:
 
 
 def _bound_on_all(job: Job, session: Session, report: Report) -> None:
-    """After the search over a subset, bound the score over all samples by root steps from the structure."""
+    """Bound the score over all samples after the search over a subset: at the root, with a time limit also in a tree."""
     products, structure, budget = session.products, session.structure, job.search_budget(to_all=True)
     ended = session.error is not None or session.budget.stopped in (Limit.USER, Limit.MEMORY)
     if products.problem.sample_weights is None or structure is None or products.root is None:
@@ -113,16 +114,27 @@ def _bound_on_all(job: Job, session: Session, report: Report) -> None:
     if ended or products.outcome is OUT_OF_MEMORY or budget.stop():
         return
     stages.enter("bound over all samples")
-    proof, log = None if products.proof is None else Proof(), EventLog(budget.over)
+    options, limit = job.options, job.options.time_limit
+    if limit is not None:
+        budget = budget.at_most(ALL_SAMPLES_SHARE * limit)  # also where the search was short
+    # The proofs share a file.
+    proof = None if products.proof is None else Proof(nbytes=products.proof.nbytes)
+    log = EventLog(budget.over)
 
     def work() -> None:
         with suppress(NoIncumbentError):  # no time for the tables of all samples
             whole = SmallSetsFirst.on_all_samples(products.problem, budget)
-            root_bound(whole, structure, log, reduce=False, threads=job.options.n_threads, proof=proof)
+            _, root = root_bound(whole, structure, log, threads=options.n_threads, proof=proof)
+            if limit is not None and job.continues_root and not options.root_only:
+                start = Start([structure, *log.structures][-1], root)
+                NativeEngine().run(whole, start, options.settings(budget.deadline), log)
 
     within(work, budget.over, name="milpbn-all-samples", tick=report.update)
     if bounds := list(log.bounds):
-        session.produce(bound_on_all=bounds[-1], proof_on_all=proof)
+        # The tree has scores by the tables, which may be below those from the data by rounding errors.
+        whole = replace(products.problem, sample_weights=None)
+        known = [sum(whole.rescored(s)) for s in log.structures[-1:]]
+        session.produce(bound_on_all=max([min(bounds), *known]), proof_on_all=proof)
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:

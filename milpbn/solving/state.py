@@ -47,8 +47,8 @@ class Products:
     parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
     another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
     `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
-    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores. After the search
-    over a subset of the samples, `bound_on_all` is one on the score over all of them, and `proof_on_all` its proof.
+    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores. After a
+    search over a subset of the samples, `bound_on_all` is one on the score over all of them, `proof_on_all` its proof.
     """
 
     problem: Problem

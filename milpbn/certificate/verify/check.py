@@ -196,7 +196,7 @@ def _parts(
     score: Score,
     weights: NDArray[np.float64] | None,
 ) -> tuple[ProofTree, ClaimedDuals, Callable[[NDArray[np.bool_]], float]]:
-    """Return the tree of a proof, the duals over the samples with these weights, and the bound of a single structure."""
+    """Return the tree of a proof, its duals over samples with these weights, and the bound of a single structure."""
 
     def highest(structure: Structure) -> float:
         value, error = rescored(data, structure, score, rules, weights)
@@ -219,10 +219,11 @@ def _prove_on_all(
         return None
     whole = claim._replace(objective=result.objective, bound=result.bound)
     tree, duals, only = _parts(arrays_on_all(arrays), data, candidates, rules, result.score, None)
-    names = Structure.from_mapping(data.names, claim.structure.to_mapping())
-    objective, error = rescored(data, names, result.score, rules)
-    bound = _Check(whole, objective - error, tree, duals, candidates, only, None).run()
-    return objective, max(bound, objective)
+    # Fixings remove what scores less than the bound: the search may have known better structures than the claimed one.
+    bound = _Check(whole, result.bound, tree, duals, candidates, only, None).run()
+    structure = Structure.from_mapping(data.names, claim.structure.to_mapping())
+    objective, _ = rescored(data, structure, result.score, rules)
+    return objective, max(bound, result.bound if tree.fixings else objective)
 
 
 def listing(listed: Listed | None) -> dict[str, Any]:
