@@ -1,4 +1,4 @@
-"""Certificates of searches over representative samples: they prove a bound over the subset, and one over all samples."""
+"""Certificates of searches over representative samples: they prove a bound over these, and one over all samples."""
 
 from __future__ import annotations
 
