@@ -215,7 +215,7 @@ def _prove_on_all(
     Raises InputError if the certificate does not prove the claimed bound.
     """
     result = claim.result
-    if claim.samples is None or result.bound is None:
+    if claim.samples is None or result.bound is None or result.objective is None:
         return None
     whole = claim._replace(objective=result.objective, bound=result.bound)
     tree, duals, only = _parts(arrays_on_all(arrays), data, candidates, rules, result.score, None)
