@@ -92,7 +92,7 @@ def bound(
 
 def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs as lines of text."""
-    from milpbn.solving.progress import dropped_lines, left_out_lines, number_lines, scope_lines
+    from milpbn.solving.progress import all_line, dropped_lines, left_out_lines, number_lines, scope_lines
 
     data = result.data
     lines = [
@@ -104,6 +104,7 @@ def describe(result: Result) -> str:
         *dropped_lines(result.notes),
         *scope_lines(result),
         *number_lines(searched.objective, searched.bound),
+        *([] if result.subset is None else [all_line(result.objective, result.bound)]),
     ]
     if (proved := result.proved) is not None:
         lines.append(f"arcs       {len(proved.inside)} in every optimum, {len(proved.outside)} in none")

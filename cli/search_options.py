@@ -44,7 +44,7 @@ DASK = (
 SUBSET = option(
     "--subset",
     COUNT,
-    "Search over this many weighted, representative samples; the bound then holds for their score only.",
+    "Search over this many weighted, representative samples, and bound the score over all of them afterwards.",
 )
 #: Shared by all verbs that can search over screened parent sets.
 SCREEN = option(

@@ -105,7 +105,14 @@ def describe(proved: Verification, result: Result | None) -> str:
 
     `result` is None for a certificate alone, which lists no arcs and has no selection and no average.
     """
-    from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
+    from milpbn.solving.progress import (
+        all_line,
+        among_lines,
+        kept_line,
+        number_lines,
+        show_number,
+        subset_line,
+    )
 
     # A search over some rows or parent sets proves nothing about the optima over all.
     arcs = []
@@ -129,6 +136,7 @@ def describe(proved: Verification, result: Result | None) -> str:
             f"verified   no structure{over} within the options and constraints of the run exceeds the bound",
             *scope,
             *number_lines(proved.objective, proved.bound),
+            *([] if proved.on_all is None else [all_line(*proved.on_all)]),
             *others,
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"fixed      {proved.deletions} parent sets excluded by reduced costs",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,6 +39,8 @@ LARGEST_FILE = LARGEST + LARGEST // 4
 #: Keys of a result that the header of its certificate lacks: times, how the score was chosen, how the classifier's
 #: parameters were fitted, notes.
 NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "average", "request", "notes")
+#: What the names of the arrays of a proof over all samples begin with if the certificate is of a subset.
+ON_ALL = "all_"
 NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 
@@ -168,6 +170,16 @@ def restored_rows(saved: SavedArrays) -> Inequalities:
     return Inequalities(members, saved.array("row_limit", np.int64, len(members)))
 
 
+def on_all_samples(proof: Proof) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a proof over all samples as they stand beside the proof over a subset."""
+    return {f"{ON_ALL}{name}": values for name, values in proof.arrays().items()}
+
+
+def arrays_on_all(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the arrays of the proof over all samples by their names in a certificate without a subset."""
+    return {name.removeprefix(ON_ALL): own for name, own in arrays.items() if name.startswith(ON_ALL)}
+
+
 def kept_arrays(
     variable: NDArray[np.integer], sets: Sequence[ParentSet], what: str = "kept"
 ) -> dict[str, NDArray[Any]]:
@@ -210,8 +222,8 @@ def save_certificate(
 def certificate_header(result: Result) -> dict[str, Any]:
     """Return the header of a certificate: the contents of the result without the keys `NOT_IN_HEADER`.
 
-    If a subset of the samples was searched, the proved score and bound are under the key ``subset``; if screened parent
-    sets were, the proved bound is under ``screened``.
+    If a subset of the samples was searched, its proved score and bound are under the key ``subset``, beside the bound
+    over all samples; if screened parent sets were, the proved bound is under ``screened``.
     """
     values = result.to_dict()
     header = {key: value for key, value in values.items() if key not in NOT_IN_HEADER}

@@ -22,6 +22,7 @@ def result_card(result: Any) -> str:
         ("incumbent", _nats(result.objective)),
         (f"bound{over}", _nats(bound)),
         (f"gap{over}", None if gap.absolute is None else _gap(gap.absolute, gap.relative_to_bound)),
+        ("bound over all samples", None if result.subset is None else _nats(result.bound)),
         ("seconds", f"{result.seconds.total:.2f}"),
         ("classifier", None if result.average is None else "; ".join(result.average.describe())),
     ]

@@ -71,8 +71,8 @@ def _check_status(f: Fields, result: Any) -> None:
     _check_screened(f, result)
     if subset is None:
         return
-    if result.bound is not None or result.proved is not None:
-        raise f.contradiction("it has a bound or proved arcs for all rows, but only a subset was searched")
+    if result.reason == Reason.OPTIMAL or result.proved is not None:
+        raise f.contradiction("it proves an optimum or arcs for all rows, but only a subset was searched")
     if subset.samples > result.data.samples:
         raise f.contradiction("its subset has more samples than its data")
     if (subset.objective is None) != (objective is None):

@@ -93,7 +93,7 @@ class Searched(ResultPart):
 class SubsetClaim(Searched):
     """Score and bound of the weighted sum over representative samples.
 
-    The bound says nothing about the score over all samples.
+    The bound says nothing about the score over all samples, on which the result has a bound of its own.
     """
 
     #: Number of representative samples: the distinct rows with a weight above 0.

@@ -96,7 +96,7 @@ class Result:
         Arcs that every optimum has or lacks.
     subset : SubsetClaim or None
         Score and bound of a search over representative samples only. The result's own objective is then the score over
-        all samples, its bound is None, and the trace is the subset's.
+        all samples, its bound one on every structure's score over them, or None, and the trace is the subset's.
     screened : ScreenedClaim or None
         Bound and gap over the parent sets that screening kept. The result's own bound is then None, and the trace has
         the bounds over the kept sets. None if no parent set was left out.

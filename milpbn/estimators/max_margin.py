@@ -71,7 +71,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
         classes it is about the rarer one, unless ``"positive"`` names it. `result_.parameters.monotone` has what it
         costs.
     subset : int or None, default=None
-        Sum the margins over this many representative samples only; the bound then holds for their sum only.
+        Sum the margins over this many representative samples only; ``result_.bound`` is one over all samples.
     {search}
     memory_limit : int or None, default=None
         Bytes of memory for the process and its child processes; see `milpbn.solving.options.Options`.

@@ -54,7 +54,7 @@ class Suboptimality:
 
 def check_bound(data: Dataset, result: Result, where: str) -> float:
     """Return the bound of a result of the same data; see `suboptimality`."""
-    if result.subset is not None:
+    if result.subset is not None and result.bound is None:
         raise InputError(
             f"The result {where} is of a search over {result.subset.samples} representative samples: its bound holds "
             "for their score, not for the score of all data; solve without --subset (subset)."

@@ -71,6 +71,8 @@ def meaning_of_gap(result: Result) -> list[str]:
             f"Bound and gap are over {counted(result.subset.samples, 'representative sample')}. They say nothing "
             "of the score over all samples."
         )
+        if result.bound is not None:
+            lines.append(f"Over all samples no structure scores more than {result.bound:.6f}.")
     if result.screened is not None:
         lines.append(
             f"Bound and gap are over {result.screened.n_kept} of "

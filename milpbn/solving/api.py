@@ -56,7 +56,8 @@ def solve(
     constraints : Constraints, optional
         What the structure has to obey.
     subset : int, optional
-        Sum the margins over this many representative samples only. The bound then holds for their sum only.
+        Sum the margins over this many representative samples only. Their sum's bound is ``result.subset.bound``, and
+        ``result.bound`` is one over all samples.
     screen : int, optional
         Search over this many candidate parent sets per variable only, the most promising ones. The bound then holds
         for structures of these only.

@@ -14,7 +14,7 @@ from milpbn.solving.engines.base import Engine
 from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.options import Options
 from milpbn.util.budget import Budget
-from milpbn.util.clock import PARAMETERS_SHARE
+from milpbn.util.clock import ALL_SAMPLES_SHARE, PARAMETERS_SHARE
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,14 @@ class Job:
         """Whether the engine branches from the root bound."""
         return self.engine.capabilities.continues_root
 
-    def search_budget(self) -> Budget:
-        """Return the budget of the search: that of the run without the time for parameters that are fitted later."""
+    def search_budget(self, *, to_all: bool = False) -> Budget:
+        """Return the budget of the search: that of the run without the time for what comes after it.
+
+        That are parameters that are fitted, and the bound over all samples after a subset; not this `to_all`.
+        """
         options, seconds = self.options, self.options.time_limit
-        if seconds is not None and options.method != "ml":
-            seconds *= 1.0 - PARAMETERS_SHARE
+        if seconds is not None:
+            later = 0.0 if options.method == "ml" else PARAMETERS_SHARE
+            later += 0.0 if to_all or self.problem.sample_weights is None else ALL_SAMPLES_SHARE
+            seconds *= 1.0 - later
         return Budget(seconds, began=self.budget.began, cancelled=options.interrupted, whole=self.budget)

@@ -21,7 +21,8 @@ class Products:
     parent sets that reduced-cost fixing has excluded. `search` returns the state of the engine's search, from which
     another run can go on. The seconds are those for data and coefficients, and those to build the MILP. `shared` and
     `span` are what a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`). If a certificate is
-    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores.
+    wanted, the engine records in `proof`, or in `multiplier_proof` if it maximises decomposable scores. After a
+    search over a subset of the samples, `bound_on_all` is one on the score over all of them, `proof_on_all` its proof.
     """
 
     problem: Problem
@@ -29,6 +30,8 @@ class Products:
     root: Root | None = None
     proof: Proof | None = None
     multiplier_proof: MultiplierProof | None = None
+    bound_on_all: float | None = None
+    proof_on_all: Proof | None = None
     search: Callable[[], SavedState | None] | None = None
     outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
     coefficient_seconds: float = 0.0

@@ -126,6 +126,12 @@ def subset_line(samples: int) -> str:
     return f"subset     {samples} representative samples; these numbers are theirs"
 
 
+def all_line(objective: float | None, bound: float | None) -> str:
+    """Return a line with score, bound and gap over all samples, below those of a subset."""
+    share = show_gap(Gap.between(objective, bound).relative_to_bound)
+    return f"all        over all samples {show_number(objective)}, bound {show_number(bound)}, gap {share}"
+
+
 def kept_line(kept: int, total: int) -> str:
     """Return a line that says that the bound after it holds over the kept parent sets only."""
     return f"screened   {kept} of {total} candidate parent sets were kept; the bound is over these only"
@@ -325,6 +331,7 @@ def closing_block(result: Result, *, read: bool = False, options: Options | None
         lines += outlook_lines(result.trace, result.seconds.total, *how)
     if result.subset is not None:
         of = result.subset
+        lines.append(f"{'':11}(over all samples; the search was over the subset)")
         proof = ", proved best" if of.optimal else ""
         lines.append(
             f"subset     {of.samples} representative samples: {show_number(of.objective)}, bound "

@@ -28,6 +28,7 @@ from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.forecast import SCREENED, ParentSets, require_kept_room
 from milpbn.problem.local import LocalDataset, obeying
+from milpbn.problem.margins import margin_rows
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, require_usable
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
@@ -143,7 +144,8 @@ class SmallSetsFirst:
     """All parent sets in the end. Where their tables take long, smaller ones come first.
 
     If the time limit comes before the last problem is built, the bound is `loose_bound`, which needs no coefficients.
-    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum.
+    With a `subset` of the samples, the margins are summed over it only; score and bound are those of this sum. A
+    short search of the problem over all samples (`on_all_samples`) then gives a bound on the score over all.
     """
 
     def __init__(self, subset: Subset | None = None) -> None:
@@ -186,8 +188,17 @@ class SmallSetsFirst:
         return Reduced(problem, tuple(map(larger, [*sizes[1:], None])))
 
     @staticmethod
-    def invert(problem: Problem, result: Result) -> Result:
-        """Move the numbers over the subset to `Result.subset`; score the structure on all samples."""
+    def on_all_samples(problem: Problem, budget: Budget) -> Problem:
+        """Return the problem over a subset with the margins of all samples; NoIncumbentError without time for that."""
+        margins = margin_rows(problem.data, problem.candidates, problem.score, budget)
+        return replace(problem, margins=margins, sample_weights=None)
+
+    @staticmethod
+    def invert(problem: Problem, result: Result, bound: float | None = None) -> Result:
+        """Move the numbers over the subset to `Result.subset`; score the structure on all samples.
+
+        The `bound` is one on the score over all samples.
+        """
         weights = problem.subset_weights
         assert weights is not None
         subset = SubsetClaim(
@@ -199,7 +210,8 @@ class SmallSetsFirst:
         objective = None
         if result.structure is not None:
             objective = rescore(problem.data, result.structure, problem.score, problem.rules)
-        return replace(_unproved(result), objective=objective, subset=subset)
+            bound = None if bound is None else max(bound, objective)
+        return replace(_unproved(result), objective=objective, bound=bound, subset=subset)
 
 
 class BestParentSets:
@@ -262,11 +274,14 @@ def reduction(
     return SmallSetsFirst(scope if isinstance(scope, Subset) else None)
 
 
-def of_whole_problem(problem: Problem, result: Result) -> Result:
-    """Return a result that claims nothing about all data and all parent sets that holds for some of them only."""
+def of_whole_problem(problem: Problem, result: Result, bound: float | None = None) -> Result:
+    """Return a result that claims nothing about all data and all parent sets that holds for some of them only.
+
+    The `bound` is one over all samples if the problem is over a subset of them.
+    """
     if problem.screened is not None:
         return BestParentSets.invert(problem, result)
-    return result if problem.subset_weights is None else SmallSetsFirst.invert(problem, result)
+    return result if problem.subset_weights is None else SmallSetsFirst.invert(problem, result, bound)
 
 
 def only_small(steps: Sequence[Enlargement], problem: Problem, limit: Limit | None) -> list[str]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from milpbn.certificate.format import kept_arrays
+from milpbn.certificate.format import kept_arrays, on_all_samples
 from milpbn.claims.about import COMPILED
 from milpbn.claims.local_result import result_over
 from milpbn.claims.parts import ProvedArcs
@@ -116,6 +116,8 @@ class Report:
         if arrays is not None and products.problem.screened is not None:
             candidates = products.problem.candidates
             arrays |= kept_arrays(candidates.variable, candidates.flat)
+        if arrays is not None and products.proof_on_all is not None:
+            arrays |= on_all_samples(products.proof_on_all)
         return self._result(bound, rest, arcs, products, final=final), arrays
 
     def _result(
@@ -157,7 +159,7 @@ class Report:
                 *_compiling(claims["limit"], session.started, total),
             ),
         )
-        result = of_whole_problem(products.problem, result)
+        result = of_whole_problem(products.problem, result, products.bound_on_all)
         if not final:
             return result
         return replace(result, classifier=fit_classifier(job.dataset, result, job.options))

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.multiplier_proof import MultiplierProof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
-from milpbn.errors import SolverError
+from milpbn.engine.events import EventLog
+from milpbn.engine.root import root_bound
+from milpbn.errors import NoIncumbentError, SolverError
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.monotone_fit import made_monotone
@@ -23,15 +25,18 @@ from milpbn.problem.gate import objection
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.native import NativeEngine
 from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.preparation import prepare
+from milpbn.solving.reductions import SmallSetsFirst
 from milpbn.solving.report import Report
 from milpbn.solving.state import OUT_OF_MEMORY, Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import interrupts, stages
 from milpbn.util.budget import Budget
 from milpbn.util.checkpoints import incomplete
+from milpbn.util.clock import ALL_SAMPLES_SHARE, within
 from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
 
@@ -74,6 +79,7 @@ def run(job: Job) -> Result:
                 branches = can.local_only or (can.continues_root and not options.root_only)
                 with closing(Kernels(job.problem, bounds, branches, session.budget.over)) as kernels:
                     _run_stages(job, session, kernels, report)
+                    _bound_on_all(job, session, report)
         except KeyboardInterrupt:
             session.stop(Limit.USER)
         except SolverError as error:
@@ -97,6 +103,38 @@ def run(job: Job) -> Result:
     if failures:
         raise NotSavedError(failures[0], found[0])
     return found[0]
+
+
+def _bound_on_all(job: Job, session: Session, report: Report) -> None:
+    """Bound the score over all samples after the search over a subset: at the root, with a time limit in a tree too."""
+    products, structure, budget = session.products, session.structure, job.search_budget(to_all=True)
+    ended = session.error is not None or session.budget.stopped in (Limit.USER, Limit.MEMORY)
+    if products.problem.sample_weights is None or structure is None or products.root is None:
+        return
+    if ended or products.outcome is OUT_OF_MEMORY or budget.stop():
+        return
+    stages.enter("bound over all samples")
+    options, limit = job.options, job.options.time_limit
+    if limit is not None:
+        budget = budget.at_most(ALL_SAMPLES_SHARE * limit)  # also where the search was short
+    # The proofs share a file.
+    proof = None if products.proof is None else Proof(nbytes=products.proof.nbytes)
+    log = EventLog(budget.over)
+
+    def work() -> None:
+        with suppress(NoIncumbentError):  # no time for the tables of all samples
+            whole = SmallSetsFirst.on_all_samples(products.problem, budget)
+            _, root = root_bound(whole, structure, log, threads=options.n_threads, proof=proof)
+            if limit is not None and job.continues_root and not options.root_only:
+                start = Start([structure, *log.structures][-1], root)
+                NativeEngine().run(whole, start, options.settings(budget.deadline), log)
+
+    within(work, budget.over, name="milpbn-all-samples", tick=report.update)
+    if bounds := list(log.bounds):
+        # The tree has scores by the tables, which may be below those from the data by rounding errors.
+        whole = replace(products.problem, sample_weights=None)
+        known = [sum(whole.rescored(s)) for s in log.structures[-1:]]
+        session.produce(bound_on_all=max([min(bounds), *known]), proof_on_all=proof)
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:

@@ -16,6 +16,8 @@ POLL = 0.05
 SELECTION_SHARE = 0.5
 #: Share of the time limit for parameters of the found structure that are fitted after the search.
 PARAMETERS_SHARE = 0.2
+#: Share of the time limit for the bound over all samples after a search over a subset of them.
+ALL_SAMPLES_SHARE = 0.1
 
 #: A pause between two saves is at least this many times as long as the last save, so that saves take 5 % of the time.
 PAUSES = 20

@@ -262,7 +262,9 @@ def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Trut
         return found
     numbers = {"objective": result["objective"], "bound": None, "gap": {}, "optimal": False}
     found += check_numbers(case, truth, numbers, mapping, source)
-    if result["bound"] is not None or reason == "optimal" or result.get("proved"):
+    if result["bound"] is not None:
+        found += check_bound(case, truth, result["bound"], source)
+    if reason == "optimal" or result.get("proved"):
         found.append(
             Failure("subset claims too much", f"{result['bound']!r}, {reason}, {result.get('proved')}")
         )

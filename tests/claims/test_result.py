@@ -231,6 +231,9 @@ def test_unusable_results_are_refused(change, message: str, tmp_path) -> None:
     assert "bad.json" in str(caught.value)
 
 
+PROVED = {"reason": "optimal", "limit": None, "detail": ""}
+
+
 def with_subset(values, **changes) -> None:
     """Turn a result into one of a subset, and change the claims about the subset."""
     gap = vars(Gap.between(2.0, 3.0))
@@ -277,8 +280,8 @@ def with_screened(values, **changes) -> None:
         (lambda v: with_subset(v, optimal=True), "it calls the subset's structure optimal"),
         (lambda v: with_subset(v, samples=21), "more samples than its data"),
         (
-            lambda v: [with_subset(v), v.update(bound=-3.5, gap=vars(Gap(0.0, 0.0, 0.0)))],
-            "proves that|only a subset",
+            lambda v: [with_subset(v), v.update(bound=-3.5, gap=vars(Gap(0.0, 0.0, 0.0)), status=PROVED)],
+            "only a subset",
         ),
         (lambda v: [with_subset(v), v.update(proved={"in": [], "out": []})], "only a subset was searched"),
         (lambda v: with_screened(v, optimal=True), "optimal over the kept parent sets"),

@@ -153,6 +153,10 @@ def test_bounds_of_other_data_are_refused_before_learning(shop, tmp_path):
 
 def test_the_bound_of_a_subset_is_refused(shop, tmp_path):
     succeed("solve toy.csv", *QUICK, "-q", "--subset", "20", "--output", tmp_path / "sub.json")
+    own = load(tmp_path / "sub.json")
+    succeed("learn tan toy.csv --bound", tmp_path / "sub.json")
+    no_gap = dict.fromkeys(own["gap"])
+    (tmp_path / "sub.json").write_text(json.dumps({**own, "bound": None, "gap": no_gap}))
     done = refused("learn tan toy.csv --bound", tmp_path / "sub.json")
     says(done.stderr, "representative samples", "without --subset")
     assert "longer" not in done.stderr

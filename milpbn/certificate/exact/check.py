@@ -68,7 +68,7 @@ from milpbn.certificate.exact.arithmetic import (
 from milpbn.certificate.exact.multipliers import as_mask, prove_listed
 from milpbn.certificate.exact.problem import DECOMPOSABLE, ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
-from milpbn.certificate.format import load_proof
+from milpbn.certificate.format import arrays_on_all, load_proof
 
 #: How far a score may be off, as shares of its size and of the weights; how far an optimum's bound, if not stated.
 TOLERANCE, ROUNDING, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 2**51), Fraction(1, 10**6)
@@ -79,8 +79,8 @@ def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) ->
 
     `claim` is the contents of a result.json; None checks the claims in the certificate's own header. `data` has the
     attributes `variables` (each with name, states and cuts; the class last), `codes` and `weights` of a `Dataset`.
-    Returns (low, high) of the structure's score over all rows, and the proved bound: over the subset or the kept parent
-    sets, if there are such.
+    Returns (low, high) of the structure's score, and the proved bound: over the subset or the kept parent sets, if
+    there are such. A bound over all rows beside that over a subset is checked as well.
     """
     header, arrays = load_proof(certificate)
     with known_form():
@@ -107,7 +107,8 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     need(same and None in (subset, screened), "Result and certificate differ in the subset or the kept sets.")
     reason, own = claim.get("status", {}).get("reason"), subset or screened or claim
     if own is not claim:
-        silent = claim.get("bound") is None and reason != "optimal" and not claim.get("proved")
+        silent = subset is not None or claim.get("bound") is None
+        silent = silent and reason != "optimal" and not claim.get("proved")
         need(silent, "The optima over some rows or parent sets prove nothing about the optima over all.")
     if subset is not None:
         problem.weights = _subset(problem, arrays, subset["samples"])
@@ -140,6 +141,8 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     need(as_said, "The structure is not proved optimal.")
+    if subset is not None and claim.get("bound") is not None:
+        _prove_on_all(problem, structure, number(claim["bound"]), arrays)
     for key, undecided in tree.undecided.items():
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
         need(undecided.isdisjoint(arcs), f"An arc in the claim's list {key!r} is not proved.")
@@ -234,6 +237,15 @@ def _subset(problem: ExactProblem, arrays: Json, samples: int) -> list[Fraction]
         fits = fits and abs(part - whole) <= TOLERANCE * max(Fraction(1), whole)
     need(fits, "The certificate's samples do not represent all rows of their classes.")
     return found
+
+
+def _prove_on_all(problem: ExactProblem, structure: list[Parents], bound: Fraction, arrays: Json) -> None:
+    """Check the bound over all rows that a claim about a subset states; its proof is a tree of its own."""
+    problem.weights = problem.counts
+    need(problem.score(structure, problem.weights)[1] <= bound, "The bound over all rows is below the score.")
+    # The fixings remove structures that score less than the bound.
+    proved = ExactTree(problem, arrays_on_all(arrays)).prove(math.floor(bound * ONE))[0]
+    need(min(proved, problem.bound_without_search()) <= bound, "The bound over all rows is not proved.")
 
 
 def _kept(arrays: Json) -> list[tuple[int, Parents]]:

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import load_proof
+from milpbn.certificate.format import arrays_on_all, load_proof
 from milpbn.certificate.verify.alternatives import Listed, read_listed
 from milpbn.certificate.verify.claim import (
     DECOMPOSABLE,
@@ -52,9 +52,11 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
 from milpbn.problem.rescore import rescored
+from milpbn.problem.scores.spec import Score
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
@@ -80,6 +82,8 @@ class Verification:
     seconds: float
     #: Number of samples of the subset; None without one.
     samples: int | None = None
+    #: Score of the structure and upper bound over all samples, where a result of a subset claims such a bound.
+    on_all: tuple[float, float] | None = None
     #: Number of parent sets over which the bound holds, and of all; None if it holds over all.
     kept: int | None = None
     total: int | None = None
@@ -155,8 +159,7 @@ def verify(
         seconds = time.monotonic() - began
         return Verification(objective, claim.bound, *sets, 0, 0, seconds, **_scope(claimed) | listing(listed))
     require_memory(tables_bytes(merged, candidates, score), TABLES, "take a machine with more of it")
-    tree = ProofTree(arrays, space_of(candidates), rules)
-    duals = ClaimedDuals(merged, candidates, score, rules, weights)
+    tree, duals, only = _parts(arrays, merged, candidates, rules, score, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
     best, known = objective, objective - error
     if header_claim.objective > claim.objective:
@@ -164,16 +167,11 @@ def verify(
         best, error_of_best = score_of_structure(header_claim, candidates, rules, merged, weights)
         known = max(known, best - error_of_best)
     listed = read_listed(claimed, candidates, rules, merged)
-
-    def highest(structure: Structure) -> float:
-        value, error = rescored(merged, structure, score, rules, weights)
-        return value + error
-
-    only = partial(bound_of_only, candidates, rules, highest)
     check = _Check(claim, known, tree, duals, candidates, only, listed)
     bound = check.run()
     _check_arcs(claim, candidates, check)
     check_rest(claim, header_claim, merged, weights, error, duals.score_error())
+    on_all = _prove_on_all(claim, arrays, merged, candidates, rules)
     return Verification(
         objective,
         max(bound, objective, best),
@@ -184,9 +182,48 @@ def verify(
         len(claim.arcs.outside),
         time.monotonic() - began,
         claim.samples,
+        on_all,
         **_scope(claimed),
         **listing(listed),
     )
+
+
+def _parts(
+    arrays: Mapping[str, NDArray[Any]],
+    data: Dataset,
+    candidates: Candidates,
+    rules: Rules,
+    score: Score,
+    weights: NDArray[np.float64] | None,
+) -> tuple[ProofTree, ClaimedDuals, Callable[[NDArray[np.bool_]], float]]:
+    """Return the tree of a proof, its duals over samples with these weights, and the bound of a single structure."""
+
+    def highest(structure: Structure) -> float:
+        value, error = rescored(data, structure, score, rules, weights)
+        return value + error
+
+    duals = ClaimedDuals(data, candidates, score, rules, weights)
+    only = partial(bound_of_only, candidates, rules, highest)
+    return ProofTree(arrays, space_of(candidates), rules), duals, only
+
+
+def _prove_on_all(
+    claim: Claim, arrays: Mapping[str, NDArray[Any]], data: Dataset, candidates: Candidates, rules: Rules
+) -> tuple[float, float] | None:
+    """Return score and proved bound over all samples of a result of a subset; None if it claims no such bound.
+
+    Raises InputError if the certificate does not prove the claimed bound.
+    """
+    result = claim.result
+    if claim.samples is None or result.bound is None or result.objective is None:
+        return None
+    whole = claim._replace(objective=result.objective, bound=result.bound)
+    tree, duals, only = _parts(arrays_on_all(arrays), data, candidates, rules, result.score, None)
+    # Fixings remove what scores less than the bound: the search may have known better structures than the claimed one.
+    bound = _Check(whole, result.bound, tree, duals, candidates, only, None).run()
+    structure = Structure.from_mapping(data.names, claim.structure.to_mapping())
+    objective, _ = rescored(data, structure, result.score, rules)
+    return objective, max(bound, result.bound if tree.fixings else objective)
 
 
 def listing(listed: Listed | None) -> dict[str, Any]:

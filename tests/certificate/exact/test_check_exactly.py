@@ -183,7 +183,12 @@ def test_honest_certificates_pass_and_what_they_prove_holds(number: int, tmp_pat
         return
     (low, high), bound = check(result.to_dict(), tmp_path / "c.npz", data)
     assert low <= high <= bound
-    if result.subset is None:
+    if result.subset is not None:
+        forged = {**result.to_dict(), "bound": result.objective}
+        if result.bound > result.objective + 1e-6:
+            with pytest.raises(NotProvedError):
+                check(forged, tmp_path / "c.npz", data)
+    else:
         assert bound <= Fraction(result.bound)
         problem = options_of(score, rules, data)
         assert all(problem.score(s, problem.weights)[0] <= bound for _, s in structures(problem))

@@ -1,4 +1,4 @@
-"""Certificates of searches over representative samples: they prove the bound over the subset, and no other bound."""
+"""Certificates of searches over representative samples: they prove a bound over these, and one over all samples."""
 
 from __future__ import annotations
 
@@ -64,10 +64,22 @@ def best_over_the_subset(score: Score, seed: int, merge: bool) -> float:
     )
 
 
+@cache
+def best_over_all(score: Score, seed: int) -> float:
+    """The best of all structures over all samples."""
+    return best_of_all(build_problem(weighted(score, seed), score, RULES))
+
+
 @pytest.mark.parametrize("score", SCORES, ids=str)
 @pytest.mark.parametrize(
     ("options", "merge"),
-    [({}, True), ({}, False), ({"root_only": True}, True), ({"threads": 2}, False)],
+    [
+        ({}, True),
+        ({}, False),
+        ({"root_only": True}, True),
+        ({"threads": 2}, False),
+        ({"time_limit": 600}, True),
+    ],
     ids=str,
 )
 def test_what_is_proved_holds_for_every_structure(tmp_path, score, merge, options):
@@ -80,6 +92,11 @@ def test_what_is_proved_holds_for_every_structure(tmp_path, score, merge, option
         assert shown.samples == result.subset.samples
         assert shown.objective == pytest.approx(result.subset.objective)
         assert best - 1e-9 <= shown.bound <= result.subset.bound + 1e-9 * abs(best)
+        whole, (objective, bound) = best_over_all(score, seed), shown.on_all
+        assert objective == pytest.approx(result.objective)
+        assert whole - 1e-9 <= bound <= result.bound
+        if "time_limit" in options:  # a tree
+            assert result.bound == pytest.approx(whole, rel=1e-6, abs=1e-6)
     if not options:
         assert result.subset.optimal
         assert shown.bound == pytest.approx(best, rel=1e-6, abs=1e-6)
@@ -90,6 +107,11 @@ def test_the_bound_is_not_that_of_all_rows(case, tmp_path):
     z, b = result.objective, result.subset.bound
     assert z < b
     whole = {**header, "subset": None, "bound": b, "gap": vars(Gap.between(z, b))}
+    below = (z + min(b, result.bound)) / 2
+    forged = {"bound": below, "gap": vars(Gap.between(z, below))}
+    refused(tmp_path, {**header, **forged}, arrays, None, data, "only proves|removes")
+    lacking = {name: values for name, values in arrays.items() if not name.startswith("all_")}
+    refused(tmp_path, header, lacking, None, data, "damaged")
     refused(tmp_path, whole, arrays, None, data, "prove|below the score|scores")
     of_all = solve(data, Score(p=0.99), threads=1, verbose=False, root_only=True)
     refused(tmp_path, header, arrays, of_all, data, "another subset")
