@@ -76,15 +76,6 @@ def _entropy(counts, total):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _is_boundary(counts, i):  # type: ignore[no-untyped-def]
-    """Return whether blocks i and i + 1 together hold more than one class."""
-    held = 0
-    for c in range(counts.shape[1]):
-        held += counts[i, c] + counts[i + 1, c] > 0.0
-    return held > 1
-
-
-@kernel
 def _sums(counts, lo, hi):  # type: ignore[no-untyped-def]  # loops compile in a tenth of the time of counts.sum(axis=0)
     """Return the class counts of blocks lo .. hi - 1 together, and the sum of these."""
     sums, total = np.zeros(counts.shape[1]), 0.0
@@ -102,11 +93,13 @@ def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
     left = np.zeros(len(right))
     left_total, best, best_sum = 0.0, -1, np.inf
     for i in range(lo, hi - 1):
+        held = 0
         for c in range(left.size):
             left[c] += counts[i, c]
             right[c] -= counts[i, c]
             left_total += counts[i, c]
-        if _is_boundary(counts, i):
+            held += counts[i, c] + counts[i + 1, c] > 0.0
+        if held > 1:  # blocks i and i + 1 together hold more than one class
             right_total = total - left_total
             cost = left_total * _entropy(left, left_total) + right_total * _entropy(right, right_total)
             # The margin makes the lowest of equal cuts win, whatever their rounding errors.

@@ -65,14 +65,6 @@ def _merge_cycles(group, source):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _copy(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]
-    """Copy weights and ranks of all arcs; loops compile sooner than slices."""
-    for i in range(len(weight)):
-        for j in range(len(weight)):
-            left[i, j], left_rank[i, j] = weight[i, j], rank[i, j]
-
-
-@kernel
 def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]
     """Bound the arborescences rooted at node 0, which are compared by the sum of ranks and then by weight.
 
@@ -84,7 +76,9 @@ def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-d
     bound on the rank of all arborescences.
     """
     n = weight.shape[0]
-    _copy(weight, rank, left, left_rank)
+    for i in range(n):  # loops compile sooner than slices
+        for j in range(n):
+            left[i, j], left_rank[i, j] = weight[i, j], rank[i, j]
     group = np.arange(n)
     source = np.empty(n, dtype=np.int64)
     target = np.empty(n, dtype=np.int64)
@@ -366,9 +360,9 @@ def _unproved_arcs(space, g, mask, forced, n_forced, parent_sets, limit):  # typ
                 continue
             if g[s] + value + (left[j, i] - weight[j, i] + g[p]) < limit:
                 continue
-            _copy(weight, rank, own, own_rank)
-            for tail in range(n):
-                own_rank[tail, i] = ABSENT
+            own[:] = weight
+            own_rank[:] = rank
+            own_rank[:, i] = ABSENT
             own_rank[j, i] = rank[j, i]
             own[j, i] = g[p]
             alone, most = branching_bound(own, own_rank, spare, spare_rank)
