@@ -16,6 +16,8 @@ from milpbn.util.validation import whole_number
 
 #: Largest number of k-means iterations; the groups need not have converged.
 ROUNDS = 20
+#: Rows of a class that are grouped, at most, or `PER_GROUP` for each group if that is more.
+MOST_ROWS, PER_GROUP = 20_000, 4
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,10 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
     Peharz and Pernkopf (2012, section 4) mention the idea and leave the method open. Every class gets a number of
     samples in proportion to its weight, at least one. k-means groups its rows by their indicator vectors, whose squared
     distance is twice the number of features that differ. The row nearest to a group's centre gets the weight of the
-    whole group, and the other rows get 0. The weights of every class keep their sum. Merged identical rows make it
-    faster. If the data have at most `n_samples` rows, the weights are those of the data. InputError if `n_samples` is
-    smaller than the number of classes in the data.
+    whole group, and the other rows get 0. The weights of every class keep their sum. Of a class of more than
+    `MOST_ROWS` rows a random sample is grouped. Merged identical rows make it faster. If the data have at most
+    `n_samples` rows, the weights are those of the data. InputError if `n_samples` is smaller than the number of classes
+    in the data.
     """
     # Late: half a second that only subsets need.
     from sklearn.cluster import KMeans
@@ -78,6 +81,10 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
         if count == len(rows):
             chosen[rows] = data.weights[rows]
             continue
+        total = data.weights[rows].sum()
+        if len(rows) > (most := max(MOST_ROWS, PER_GROUP * int(count))):
+            rows = np.sort(np.random.default_rng(random_state).choice(rows, most, replace=False))
+        scale = total / data.weights[rows].sum()
         indicators = OneHotEncoder().fit_transform(data.X[rows])
         groups = KMeans(int(count), n_init=1, max_iter=ROUNDS, random_state=random_state)
         distances = groups.fit_transform(indicators, sample_weight=data.weights[rows])
@@ -85,7 +92,7 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
         weight = exact_sums(label, data.weights[rows], int(count))
         for k in np.flatnonzero(weight):
             members = np.flatnonzero(label == k)
-            chosen[rows[members[distances[members, k].argmin()]]] = weight[k]
+            chosen[rows[members[distances[members, k].argmin()]]] = scale * weight[k]
     return chosen
 
 

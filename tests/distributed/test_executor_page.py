@@ -27,12 +27,7 @@ WAIT = "while [ ! -e scheduler.json ]; do sleep .1; done"
 def test_the_commands_for_one_machine_run(tmp_path: Path) -> None:
     (block,) = [block.text for block in blocks("docs/many-machines.md") if block.language == "sh"]
     done = subprocess.run(
-        [
-            "bash",
-            "-c",
-            BEFORE
-            + block.replace("&\nmilpbn", "&\nwhile [ ! -e scheduler.json ]; do sleep .1; done\nmilpbn"),
-        ],
+        ["bash", "-c", BEFORE + block.replace("&\nmilpbn", f"&\n{WAIT}\nmilpbn")],
         cwd=tmp_path,
         env=os.environ | {"PYTHON": sys.executable},
         capture_output=True,

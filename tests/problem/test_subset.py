@@ -12,6 +12,7 @@ from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.network.cpt import class_log_joint, fit_cpts
 from milpbn.network.margins import log_margins
+from milpbn.problem import subset
 from milpbn.problem.problem import build_problem
 from milpbn.problem.subset import Subset, representative_weights
 
@@ -104,3 +105,15 @@ def test_impossible_sizes_are_refused(data, tmp_path):
         solve(data, "mdl", subset=10)
     with pytest.raises(InputError, match="at least 1"):
         solve(data, subset=0)
+
+
+def test_of_many_rows_a_sample_is_grouped(monkeypatch):
+    data = random_dataset(np.random.default_rng(6), 5, 4, 2, 400, weights=True).merged
+    monkeypatch.setattr(subset, "MOST_ROWS", 60)
+    weights = representative_weights(data, 12)
+    assert 2 <= np.count_nonzero(weights) <= 12
+    for c in range(2):
+        assert weights[data.y == c].sum() == pytest.approx(data.weights[data.y == c].sum())
+    assert np.array_equal(weights, representative_weights(data, 12))
+    monkeypatch.undo()
+    assert not np.array_equal(weights, representative_weights(data, 12))

@@ -76,8 +76,9 @@ def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-d
     bound on the rank of all arborescences.
     """
     n = weight.shape[0]
-    left[:] = weight
-    left_rank[:] = rank
+    for i in range(n):  # loops compile sooner than slices
+        for j in range(n):
+            left[i, j], left_rank[i, j] = weight[i, j], rank[i, j]
     group = np.arange(n)
     source = np.empty(n, dtype=np.int64)
     target = np.empty(n, dtype=np.int64)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.sums import EPS
 from milpbn.network.prior import Prior
-from milpbn.problem.rounding import EPS, table_error
 
 
 class Shape(Enum):
@@ -120,6 +120,8 @@ class ScoreKind:
         The relative error of a log-likelihood is at most `table_error` and some eps for its sum. That of penalties, arc
         weights and logarithms of the gamma function is smaller: implementations of the latter promise some ulp.
         """
+        from milpbn.problem.rounding import table_error  # not above: processes of solvers start without numba
+
         return table_error(data, prior) + 64 * EPS
 
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
