@@ -109,7 +109,7 @@ def test_impossible_sizes_are_refused(data, tmp_path):
 
 def test_of_many_rows_a_sample_is_grouped(monkeypatch):
     data = random_dataset(np.random.default_rng(6), 5, 2, 4, 400, weights=True).merged
-    monkeypatch.setattr(subset, "MOST_ROWS", 60)
+    monkeypatch.setattr(subset, "MOST_ROWS", 30)
     weights = representative_weights(data, 12)
     assert 2 <= np.count_nonzero(weights) <= 12
     for c in range(2):
