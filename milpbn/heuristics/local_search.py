@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.heuristics.rounds import improve_each
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
@@ -44,6 +45,16 @@ class LocalSearch:
         #: Whether a climb also tries subtree exchanges.
         self.exchanges_subtrees = candidates.forest_parent is not None and not (
             problem.rules.max_children or problem.rules.on_paths
+        )
+        rules = problem.rules
+        #: Whether a round of a climb is one kernel.
+        self._compiled = not (
+            margins is None
+            or margins.softening.smooth
+            or self.parallel
+            or rules.max_children
+            or rules.max_features is not None
+            or rules.on_paths
         )
         self._refresh()
 
@@ -190,37 +201,54 @@ class LocalSearch:
         round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
         supergradient is valid throughout, and every change that could improve the score has been scored.
         """
-        candidates = self.problem.candidates
-        improved = True
+        problem, improved = self.problem, True
         while improved and not stopping():
             self._add_features(stopping)
-            improved = False
             supergradient = self.supergradient()
-            for i in rng.permutation(candidates.n_variables):
-                if len(candidates.sets[i]) == 1:
-                    continue
-                now = int(self.choice[i] - candidates.offsets[i])
-                allowed = np.ones(len(candidates.sets[i]), dtype=bool)
-                if supergradient is not None:
-                    slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
-                    allowed = slopes > slopes[now] + TUNING.least_gain
-                    if not allowed.any():
-                        continue
-                if stopping():
-                    break
-                allowed = self.admissible(i, allowed)
-                if not allowed.any():
-                    continue
-                allowed[now] = True
-                values = np.where(allowed, self.scores(i, allowed), -np.inf)
-                best = int(np.argmax(values))
-                if values[best] > values[now] + TUNING.least_gain:
-                    self.move(i, best)
-                    improved = True
+            order = rng.permutation(problem.candidates.n_variables)
+            if self._compiled and supergradient is not None:
+                moved, scored = improve_each(
+                    problem, supergradient, order, self.choice, self._logits, stopping
+                )
+                improved = moved > 0
+                self.passes += scored
+            else:
+                improved = self._improve_each(order, supergradient, stopping)
             self._refresh()
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
         return self.value
+
+    def _improve_each(
+        self,
+        order: NDArray[np.int64],
+        supergradient: NDArray[np.float64] | None,
+        stopping: Callable[[], bool],
+    ) -> bool:
+        """Give each variable, in an order, the best parent set; return whether any was changed."""
+        candidates, improved = self.problem.candidates, False
+        for i in order:
+            if len(candidates.sets[i]) == 1:
+                continue
+            now = int(self.choice[i] - candidates.offsets[i])
+            allowed = np.ones(len(candidates.sets[i]), dtype=bool)
+            if supergradient is not None:
+                slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
+                allowed = slopes > slopes[now] + TUNING.least_gain
+                if not allowed.any():
+                    continue
+            if stopping():
+                break
+            allowed = self.admissible(i, allowed)
+            if not allowed.any():
+                continue
+            allowed[now] = True
+            values = np.where(allowed, self.scores(i, allowed), -np.inf)
+            best = int(np.argmax(values))
+            if values[best] > values[now] + TUNING.least_gain:
+                self.move(i, best)
+                improved = True
+        return improved
 
     def _add_features(self, stopping: Callable[[], bool]) -> None:
         """Where few features are allowed, add the best one to those that predictions depend on, while that gains."""
