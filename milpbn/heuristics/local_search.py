@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.heuristics.rounds import improve_each
+from milpbn.heuristics.rounds import improve
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
@@ -15,7 +15,7 @@ from milpbn.problem.candidates import SEVERAL
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
-from milpbn.problem.products import add_columns
+from milpbn.problem.products import SLICE, add_columns
 from milpbn.util.graphs import families_with_class
 
 
@@ -46,15 +46,10 @@ class LocalSearch:
         self.exchanges_subtrees = candidates.forest_parent is not None and not (
             problem.rules.max_children or problem.rules.on_paths
         )
-        rules = problem.rules
+        rules, few = problem.rules, problem.rules.max_features is not None
         #: Whether a round of a climb is one kernel.
-        self._compiled = not (
-            margins is None
-            or margins.softening.smooth
-            or self.parallel
-            or rules.max_children
-            or rules.max_features is not None
-            or rules.on_paths
+        self._compiled = margins is not None and not (
+            margins.softening.smooth or self.parallel or rules.max_children or few or rules.on_paths
         )
         self._refresh()
 
@@ -201,53 +196,62 @@ class LocalSearch:
         round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
         supergradient is valid throughout, and every change that could improve the score has been scored.
         """
-        problem, improved = self.problem, True
+        candidates = self.problem.candidates
+        known, improved = np.append(np.full(candidates.n_sets, -1), 0), True
         while improved and not stopping():
             self._add_features(stopping)
+            improved = False
             supergradient = self.supergradient()
-            order = rng.permutation(problem.candidates.n_variables)
+            order = rng.permutation(candidates.n_variables)
             if self._compiled and supergradient is not None:
-                moved, scored = improve_each(
-                    problem, supergradient, order, self.choice, self._logits, stopping
-                )
-                improved = moved > 0
-                self.passes += scored
-            else:
-                improved = self._improve_each(order, supergradient, stopping)
+                improved, order = self._improve(supergradient, order, known, stopping), order[:0]
+            for i in order:
+                if len(candidates.sets[i]) == 1:
+                    continue
+                now = int(self.choice[i] - candidates.offsets[i])
+                allowed = np.ones(len(candidates.sets[i]), dtype=bool)
+                if supergradient is not None:
+                    slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
+                    allowed = slopes > slopes[now] + TUNING.least_gain
+                    if not allowed.any():
+                        continue
+                if stopping():
+                    break
+                allowed = self.admissible(i, allowed)
+                if not allowed.any():
+                    continue
+                allowed[now] = True
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
+                best = int(np.argmax(values))
+                if values[best] > values[now] + TUNING.least_gain:
+                    self.move(i, best)
+                    improved = True
             self._refresh()
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
+                known[-1] += improved
         return self.value
 
-    def _improve_each(
+    def _improve(
         self,
+        slopes: NDArray[np.float64],
         order: NDArray[np.int64],
-        supergradient: NDArray[np.float64] | None,
+        known: NDArray[np.int64],
         stopping: Callable[[], bool],
     ) -> bool:
-        """Give each variable, in an order, the best parent set; return whether any was changed."""
-        candidates, improved = self.problem.candidates, False
-        for i in order:
-            if len(candidates.sets[i]) == 1:
-                continue
-            now = int(self.choice[i] - candidates.offsets[i])
-            allowed = np.ones(len(candidates.sets[i]), dtype=bool)
-            if supergradient is not None:
-                slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
-                allowed = slopes > slopes[now] + TUNING.least_gain
-                if not allowed.any():
-                    continue
+        """Give variables their best parent sets by `improve`, some at a time; return whether any was changed."""
+        margins, candidates, improved = self.problem.margins, self.problem.candidates, False
+        assert margins is not None
+        data = margins.tables, margins.spreads, margins.softening, self.problem.linear
+        sets = candidates.offsets, candidates.firsts, candidates.arcs[0], self._column, slopes
+        each = max(1, SLICE // (self._logits.size * int(np.diff(candidates.offsets).max())))
+        for begin in range(0, len(order), each):
             if stopping():
                 break
-            allowed = self.admissible(i, allowed)
-            if not allowed.any():
-                continue
-            allowed[now] = True
-            values = np.where(allowed, self.scores(i, allowed), -np.inf)
-            best = int(np.argmax(values))
-            if values[best] > values[now] + TUNING.least_gain:
-                self.move(i, best)
-                improved = True
+            now = order[begin : begin + each], self.choice, self._logits, known
+            moves, looked = improve(*data, *sets, *now)
+            improved |= moves > 0
+            self.passes += looked
         return improved
 
     def _add_features(self, stopping: Callable[[], bool]) -> None:

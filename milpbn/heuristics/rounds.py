@@ -1,19 +1,12 @@
-"""A round of a climb as one kernel, for problems without rules on more than one family and without a smooth minimum.
-
-On small data the kernels of one variable's scores take less time than the Python between them.
-"""
+"""A round of a climb as one kernel: on small data the Python between the kernels takes longer than they do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.heuristics.tuning import TUNING
 from milpbn.problem.changes import _margins, _within_reach
-from milpbn.problem.problem import Problem
-from milpbn.problem.products import SLICE, add_columns
+from milpbn.problem.products import add_columns
 from milpbn.util.compiled import kernel
 
 #: A copy that kernels can read.
@@ -46,88 +39,53 @@ def _used(column, sets):  # type: ignore[no-untyped-def]
 
 @kernel
 def improve(  # type: ignore[no-untyped-def]
-    tables, spreads, softening, linear, offsets, first, members, column, slopes, order, choice, logits
+    tables, spreads, softening, linear, offsets, first, members, column, slopes, order, choice, logits, known
 ):
     """Give each variable of `order` the parent set with the best score, one after the other.
 
-    Only parent sets that close no cycle are scored, and only those whose slope, shape (P,), is larger than the present
-    one's. The members of parent set p are ``members[first[p] : first[p + 1]]``. `choice`, shape (V,), and `logits`,
-    shape (M, Q), are changed. Return the numbers of variables that were changed and that were scored.
+    Only parent sets that close no cycle and have a larger slope than the present one are scored; slopes have the shape
+    (P,). The members of parent set p are ``members[first[p] : first[p + 1]]``. `choice`, shape (V,), and `logits`,
+    shape (M, Q), are changed. ``known[-1]`` counts the moves, and ``known[p]`` is its value when p did not gain: until
+    the next move, p is not scored again. Return the numbers of moves and of variables that were looked at.
     """
     below = np.empty(len(choice), dtype=np.bool_)
-    moves, scored = 0, 0
+    moves, looked = known[-1], 0
     for i in order:
         now = choice[i]
         sets = np.empty(offsets[i + 1] - offsets[i], dtype=np.int64)
-        n, at, marked = 0, 0, False
+        sets[0], n, marked, some = now, 1, False, False
         for p in range(offsets[i], offsets[i + 1]):
-            free = p == now
-            if not free and slopes[p] > slopes[now] + LEAST_GAIN:
-                if not marked:
-                    _mark_descendants(first, members, choice, i, below)
-                    marked = True
-                free = True
-                for x in range(first[p], first[p + 1]):
-                    free = free and not below[members[x]]
-            if free:
-                at = n if p == now else at
+            if slopes[p] <= slopes[now] + LEAST_GAIN:
+                continue
+            if not marked:
+                _mark_descendants(first, members, choice, i, below)
+                marked = True
+            free = True
+            for x in range(first[p], first[p + 1]):
+                free = free and not below[members[x]]
+            some = some or free
+            if free and known[p] != known[-1]:
                 sets[n] = p
                 n += 1
-        if n < 2:
+        looked += some
+        if n == 1:
             continue
-        scored += 1
-        sets = sets[:n]
-        rest = 0.0
-        for j in range(len(choice)):
-            rest += linear[choice[j]] if j != i else 0.0
-        reach = softening.cap
+        sets, reach = sets[:n], softening.cap
         for k in _used(column, sets):
             reach = max(reach, softening.cap + spreads[k])
         away = _used(column, choice[i : i + 1])
-        near, decided = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
+        near, _ = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
         values = np.empty(n)
         _margins(tables, near, softening.cap, False, column[sets], values)
         for x in range(n):
-            values[x] = (linear[sets[x]] + rest) + (values[x] + decided * softening.cap)
+            values[x] += linear[sets[x]]
         best = np.argmax(values)
-        if values[best] > values[at] + LEAST_GAIN:
+        if values[best] > values[0] + LEAST_GAIN:
             new = _used(column, sets[best : best + 1])
             add_columns(tables, away, np.full(len(away), -1.0), logits, False)
             add_columns(tables, new, np.full(len(new), 1.0), logits, False)
             choice[i] = sets[best]
-            moves += 1
-    return moves, scored
-
-
-def improve_each(
-    problem: Problem,
-    slopes: NDArray[np.float64],
-    order: NDArray[np.int64],
-    choice: NDArray[np.int64],
-    logits: NDArray[np.float64],
-    stopping: Callable[[], bool],
-) -> tuple[int, int]:
-    """Call `improve` for some variables at a time until it is `stopping`; return the sums of its answers."""
-    candidates, margins = problem.candidates, problem.margins
-    assert margins is not None
-    each = max(1, SLICE // (logits.size * int(np.diff(candidates.offsets).max())))
-    moves, scored = 0, 0
-    for begin in range(0, len(order), each):
-        if stopping():
-            break
-        more = improve(
-            margins.tables,
-            margins.spreads,
-            margins.softening,
-            problem.linear,
-            candidates.offsets,
-            candidates.firsts,
-            candidates.arcs[0],
-            problem.column,
-            slopes,
-            order[begin : begin + each],
-            choice,
-            logits,
-        )
-        moves, scored = moves + more[0], scored + more[1]
-    return moves, scored
+            known[-1] += 1
+        for x in range(n):
+            known[sets[x]] = known[-1]
+    return known[-1] - moves, looked

@@ -155,7 +155,7 @@ SEARCH = [
 SMOOTH = [(changes._to_odds, "square False"), (changes._likelihoods, "tables near numbers some numbers")]
 HARD = [
     (changes._margins, "tables near number False some numbers"),
-    (rounds.improve, "tables numbers softening numbers some some some some numbers some some square"),
+    (rounds.improve, "tables numbers softening numbers some some some some numbers some some square some"),
 ]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),

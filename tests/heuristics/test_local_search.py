@@ -350,4 +350,4 @@ def test_a_round_as_one_kernel_changes_what_one_variable_after_another_does(name
             current.perturb(rng, 3)
             ends.append((current.climb(rng), current.choice.tolist(), current.passes, rng.random()))
         assert ends[0] == ends[1]
-        assert ends[0][2] > 4
+        assert ends[0][2] > 2
