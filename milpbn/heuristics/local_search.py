@@ -42,14 +42,12 @@ class LocalSearch:
         self._duals: Duals | None = None
         #: Number of passes over a variable's parent sets so far. A supergradient counts as one.
         self.passes = 0
-        #: Whether a climb also tries subtree exchanges.
-        self.exchanges_subtrees = candidates.forest_parent is not None and not (
-            problem.rules.max_children or problem.rules.on_paths
-        )
-        rules, few = problem.rules, problem.rules.max_features is not None
-        #: Whether a round of a climb is one kernel.
-        self._compiled = margins is not None and not (
-            margins.softening.smooth or self.parallel or rules.max_children or few or rules.on_paths
+        rules = problem.rules
+        alone = not (rules.max_children or rules.on_paths)
+        #: Whether a climb also tries subtree exchanges, and whether a round of it is one kernel.
+        self.exchanges_subtrees = alone and candidates.forest_parent is not None
+        self._compiled = (alone and rules.max_features is None and not self.parallel) and (
+            margins is not None and not margins.softening.smooth
         )
         self._refresh()
 

@@ -9,7 +9,6 @@ from milpbn.problem.changes import _margins, _within_reach
 from milpbn.problem.products import add_columns
 from milpbn.util.compiled import kernel
 
-#: A copy that kernels can read.
 LEAST_GAIN = TUNING.least_gain
 
 
@@ -17,16 +16,13 @@ LEAST_GAIN = TUNING.least_gain
 def _mark_descendants(first, members, choice, variable, below):  # type: ignore[no-untyped-def]  # numba infers the types
     """Mark a variable and its descendants, given the parent sets of all variables, in `below`, shape (V,)."""
     for i in range(len(choice)):
-        below[i] = False
-    below[variable] = True
+        below[i] = i == variable
     more = True
     while more:
         more = False
         for i in range(len(choice)):
-            if below[i]:
-                continue
             for x in range(first[choice[i]], first[choice[i] + 1]):
-                if below[members[x]]:
+                if below[members[x]] and not below[i]:
                     below[i] = more = True
 
 
@@ -43,10 +39,10 @@ def improve(  # type: ignore[no-untyped-def]
 ):
     """Give each variable of `order` the parent set with the best score, one after the other.
 
-    Only parent sets that close no cycle and have a larger slope than the present one are scored; slopes have the shape
-    (P,). The members of parent set p are ``members[first[p] : first[p + 1]]``. `choice`, shape (V,), and `logits`,
-    shape (M, Q), are changed. ``known[-1]`` counts the moves, and ``known[p]`` is its value when p did not gain: until
-    the next move, p is not scored again. Return the numbers of moves and of variables that were looked at.
+    Only parent sets that close no cycle and have a larger slope than the present one are scored. The members of set p
+    are ``members[first[p] : first[p + 1]]``. `choice` (shape (V,)) and `logits` (M, Q) are changed. ``known[-1]``
+    counts the moves, and ``known[p]`` is its value when p did not gain: until the next move, p is not scored again.
+    Return the numbers of moves and of variables that were looked at.
     """
     below = np.empty(len(choice), dtype=np.bool_)
     moves, looked = known[-1], 0
@@ -77,8 +73,7 @@ def improve(  # type: ignore[no-untyped-def]
         near, _ = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
         values = np.empty(n)
         _margins(tables, near, softening.cap, False, column[sets], values)
-        for x in range(n):
-            values[x] += linear[sets[x]]
+        values += linear[sets]
         best = np.argmax(values)
         if values[best] > values[0] + LEAST_GAIN:
             new = _used(column, sets[best : best + 1])
@@ -86,6 +81,5 @@ def improve(  # type: ignore[no-untyped-def]
             add_columns(tables, new, np.full(len(new), 1.0), logits, False)
             choice[i] = sets[best]
             known[-1] += 1
-        for x in range(n):
-            known[sets[x]] = known[-1]
+        known[sets] = known[-1]
     return known[-1] - moves, looked
