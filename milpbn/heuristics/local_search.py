@@ -46,9 +46,8 @@ class LocalSearch:
         alone = not (rules.max_children or rules.on_paths)
         #: Whether a climb also tries subtree exchanges, and whether a round of it is one kernel.
         self.exchanges_subtrees = alone and candidates.forest_parent is not None
-        self._compiled = (alone and rules.max_features is None and not self.parallel) and (
-            margins is not None and not margins.softening.smooth
-        )
+        several = not alone or rules.max_features is not None or self.parallel
+        self._compiled = margins is not None and not (margins.softening.smooth or several)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -242,12 +241,11 @@ class LocalSearch:
         assert margins is not None
         data = margins.tables, margins.spreads, margins.softening, self.problem.linear
         sets = candidates.offsets, candidates.firsts, candidates.arcs[0], self._column, slopes
-        each = max(1, SLICE // (self._logits.size * int(np.diff(candidates.offsets).max())))
-        for begin in range(0, len(order), each):
+        each = max(1, SLICE // max(1, self._logits.size * int(np.diff(candidates.offsets).max())))
+        for some in np.split(order, range(each, len(order), each)):
             if stopping():
                 break
-            now = order[begin : begin + each], self.choice, self._logits, known
-            moves, looked = improve(*data, *sets, *now)
+            moves, looked = improve(*data, *sets, some, self.choice, self._logits, known)
             improved |= moves > 0
             self.passes += looked
         return improved

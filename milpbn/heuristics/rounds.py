@@ -46,10 +46,11 @@ def improve(  # type: ignore[no-untyped-def]
     """
     below = np.empty(len(choice), dtype=np.bool_)
     moves, looked = known[-1], 0
+    wide = np.where(column >= 0, spreads[column], 0.0)
     for i in order:
         now = choice[i]
         sets = np.empty(offsets[i + 1] - offsets[i], dtype=np.int64)
-        sets[0], n, marked, some = now, 1, False, False
+        sets[0], n, marked, some, reach = now, 1, False, False, softening.cap + wide[now]
         for p in range(offsets[i], offsets[i + 1]):
             if slopes[p] <= slopes[now] + LEAST_GAIN:
                 continue
@@ -59,21 +60,20 @@ def improve(  # type: ignore[no-untyped-def]
             free = True
             for x in range(first[p], first[p + 1]):
                 free = free and not below[members[x]]
-            some = some or free
-            if free and known[p] != known[-1]:
-                sets[n] = p
-                n += 1
+            if free:
+                some, reach = True, max(reach, softening.cap + wide[p])
+                if known[p] != known[-1]:
+                    sets[n] = p
+                    n += 1
         looked += some
         if n == 1:
             continue
-        sets, reach = sets[:n], softening.cap
-        for k in _used(column, sets):
-            reach = max(reach, softening.cap + spreads[k])
+        sets, rest = sets[:n], linear[np.delete(choice, i)].sum()
         away = _used(column, choice[i : i + 1])
-        near, _ = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
+        near, decided = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
         values = np.empty(n)
         _margins(tables, near, softening.cap, False, column[sets], values)
-        values += linear[sets]
+        values = (linear[sets] + rest) + (values + decided * softening.cap)
         best = np.argmax(values)
         if values[best] > values[0] + LEAST_GAIN:
             new = _used(column, sets[best : best + 1])
