@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.heuristics.rounds import improve
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
@@ -14,7 +15,7 @@ from milpbn.problem.candidates import SEVERAL
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
-from milpbn.problem.products import add_columns
+from milpbn.problem.products import SLICE, add_columns
 from milpbn.util.graphs import families_with_class
 
 
@@ -41,10 +42,12 @@ class LocalSearch:
         self._duals: Duals | None = None
         #: Number of passes over a variable's parent sets so far. A supergradient counts as one.
         self.passes = 0
-        #: Whether a climb also tries subtree exchanges.
-        self.exchanges_subtrees = candidates.forest_parent is not None and not (
-            problem.rules.max_children or problem.rules.on_paths
-        )
+        rules = problem.rules
+        alone = not (rules.max_children or rules.on_paths)
+        #: Whether a climb also tries subtree exchanges, and whether a round of it is one kernel.
+        self.exchanges_subtrees = alone and candidates.forest_parent is not None
+        several = not alone or rules.max_features is not None or self.parallel
+        self._compiled = margins is not None and not (margins.softening.smooth or several)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -191,12 +194,15 @@ class LocalSearch:
         supergradient is valid throughout, and every change that could improve the score has been scored.
         """
         candidates = self.problem.candidates
-        improved = True
+        known, improved = np.append(np.full(candidates.n_sets, -1), 0), True
         while improved and not stopping():
             self._add_features(stopping)
             improved = False
             supergradient = self.supergradient()
-            for i in rng.permutation(candidates.n_variables):
+            order = rng.permutation(candidates.n_variables)
+            if self._compiled and supergradient is not None:
+                improved, order = self._improve(supergradient, order, known, stopping), order[:0]
+            for i in order:
                 if len(candidates.sets[i]) == 1:
                     continue
                 now = int(self.choice[i] - candidates.offsets[i])
@@ -220,7 +226,29 @@ class LocalSearch:
             self._refresh()
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
+                known[-1] += improved
         return self.value
+
+    def _improve(
+        self,
+        slopes: NDArray[np.float64],
+        order: NDArray[np.int64],
+        known: NDArray[np.int64],
+        stopping: Callable[[], bool],
+    ) -> bool:
+        """Give variables their best parent sets by `improve`, some at a time; return whether any was changed."""
+        margins, candidates, improved = self.problem.margins, self.problem.candidates, False
+        assert margins is not None
+        data = margins.tables, margins.spreads, margins.softening, self.problem.linear
+        sets = candidates.offsets, candidates.firsts, candidates.arcs[0], self._column, slopes
+        each = max(1, SLICE // max(1, self._logits.size * int(np.diff(candidates.offsets).max())))
+        for some in np.split(order, range(each, len(order), each)):
+            if stopping():
+                break
+            moves, looked = improve(*data, *sets, some, self.choice, self._logits, known)
+            improved |= moves > 0
+            self.passes += looked
+        return improved
 
     def _add_features(self, stopping: Callable[[], bool]) -> None:
         """Where few features are allowed, add the best one to those that predictions depend on, while that gains."""

@@ -106,6 +106,11 @@ class Candidates:
         return parent, self.variable[of], of
 
     @cached_property
+    def firsts(self) -> NDArray[np.int64]:
+        """Place of the first arc of each parent set in `arcs`, and the number of arcs, shape (P + 1,)."""
+        return np.searchsorted(self.arcs[2], np.arange(self.n_sets + 1))
+
+    @cached_property
     def uses(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Feature, variable and parent set (its index in eta) of every feature in a family with the class.
 

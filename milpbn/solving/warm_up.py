@@ -27,7 +27,7 @@ from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
 from milpbn.engine.tree import branching_rule
 from milpbn.engine.tuning import TUNING
-from milpbn.heuristics import information
+from milpbn.heuristics import information, rounds
 from milpbn.problem import changes, duals, products
 from milpbn.problem.candidates import admitted_sets, build_candidates
 from milpbn.problem.constraints import Rules
@@ -153,7 +153,10 @@ SEARCH = [
 ]
 #: Those of scores with a smooth minimum, and of the others.
 SMOOTH = [(changes._to_odds, "square False"), (changes._likelihoods, "tables near numbers some numbers")]
-HARD = [(changes._margins, "tables near number False some numbers")]
+HARD = [
+    (changes._margins, "tables near number False some numbers"),
+    (rounds.improve, "tables numbers softening numbers some some some some numbers some some square some"),
+]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),
     (oracle.arcs_of, "oracle numbers flags forced flags"),

@@ -49,7 +49,12 @@ def test_all_scores_of_a_kind_need_the_same_kernels() -> None:
     soft, smooth = (
         [job for stage in needed(name, 2, rows=True).values() for job in stage] for name in ("sm", "cll")
     )
-    assert {job.name for job in set(soft) ^ set(smooth)} == {"_margins", "_to_odds", "_likelihoods"}
+    assert {job.name for job in set(soft) ^ set(smooth)} == {
+        "_margins",
+        "improve",
+        "_to_odds",
+        "_likelihoods",
+    }
 
 
 def test_scores_without_bounds_need_the_kernels_of_local_search_only() -> None:

@@ -65,7 +65,6 @@ def oracle_of(candidates: Candidates) -> Oracle:
     masks = np.zeros(candidates.n_sets, dtype=np.int64)
     if kind == ORDERS:
         masks[:] = [sum(1 << j for j in s if j < ordered) for s in candidates.flat]
-    sizes = [len(s) for s in candidates.flat]
     with_parents = {j for s in candidates.sets[c] for j in s}
     safe = not with_parents or not any(
         s and not need for s, need in zip(candidates.flat, needs_class, strict=False)
@@ -78,8 +77,8 @@ def oracle_of(candidates: Candidates) -> Oracle:
         needs_class,
         candidates.offsets,
         candidates.variable.astype(np.int64),
-        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        np.array([j for s in candidates.flat for j in s], dtype=np.int64),
+        candidates.firsts,
+        candidates.arcs[0],
         masks,
         safe,
     )
