@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from milpbn.solving import run as module
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.util.budget import Budget
-from milpbn.util.clock import PARAMETERS_SHARE
+from milpbn.util.clock import ALL_SAMPLES_SHARE, PARAMETERS_SHARE
 
 QUICK = {"backend": "highs", "threads": 1, "verbose": False}
 
@@ -98,10 +99,12 @@ def test_an_arc_for_normalisers_is_added_and_reported() -> None:
 
 
 def test_the_search_leaves_time_for_parameters() -> None:
-    def deadline(**options) -> float | None:
-        return Job(None, None, Options(**options), None, "", Budget(began=5.0)).search_budget().deadline
+    def deadline(subset=None, **options) -> float | None:
+        problem = SimpleNamespace(sample_weights=subset)
+        return Job(problem, None, Options(**options), None, "", Budget(began=5.0)).search_budget().deadline
 
     assert deadline(time_limit=10.0) == 15.0
+    assert deadline(np.ones(3), time_limit=10.0) == 5.0 + 10.0 * (1 - ALL_SAMPLES_SHARE)
     assert deadline(time_limit=10.0, parameters="cll") == 5.0 + 10.0 * (1 - PARAMETERS_SHARE)
     assert deadline(parameters="cll") is None
     with pytest.raises(InputError, match="no parameters 'mm'"):

@@ -110,7 +110,7 @@ def test_the_checker_is_short_and_imports_only_the_reader_of_files() -> None:
     own = {f"milpbn.certificate.exact.{path.stem}" for path in SOURCES}
     assert outside - own == {"mpmath", "milpbn.certificate.format"}
     readers = [node for node in imports if getattr(node, "module", "") == "milpbn.certificate.format"]
-    assert {name.name for reader in readers for name in reader.names} == {"load_proof"}
+    assert {name.name for reader in readers for name in reader.names} == {"load_proof", "arrays_on_all"}
 
 
 def test_logarithms_enclose_the_true_ones() -> None:
