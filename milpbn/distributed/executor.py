@@ -46,11 +46,11 @@ class CallPlugin(WorkerPlugin):
     """The function that a worker calls for every item; Dask sets it up on workers that start later, too.
 
     `call` is the function, pickled with one that is called before its first call, or with None. So many calls are
-    `running`.
+    `running`; once it is `stopped`, none begins.
     """
 
     def __init__(self, name: str, call: bytes) -> None:
-        self.name, self._pickled, self.running = name, call, 0
+        self.name, self._pickled, self.running, self.stopped = name, call, 0, False
 
     def setup(self, worker: Worker) -> None:
         """Let calls start processes of their own, which Dask's nannies forbid by default."""
@@ -68,7 +68,7 @@ class CallPlugin(WorkerPlugin):
         with threads_used(1), library_threads(1), interrupts.deferred():
             self.running += 1
             try:
-                return self._function(item)
+                return None if self.stopped else self._function(item)
             except KeyboardInterrupt:  # would end the worker
                 return None
             finally:
@@ -83,8 +83,10 @@ def call_kept(name: str, item: Any) -> Returned:
 async def stop_calls(name: str, dask_worker: Worker) -> None:
     """Tell the call that runs on a worker to stop; not on one with several threads, where others may run, too."""
     plugin = cast(CallPlugin | None, dask_worker.plugins.get(name))
-    if plugin is not None and plugin.running and dask_worker.state.nthreads == 1:
-        interrupts.note()
+    if plugin is not None:
+        plugin.stopped = True  # also for a call that the worker is about to begin
+        if plugin.running and dask_worker.state.nthreads == 1:
+            interrupts.note()
 
 
 @contextmanager

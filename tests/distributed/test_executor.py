@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import pickle
 import signal
 import time
 from collections import deque
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ pytest.importorskip("distributed")
 from distributed import Client, LocalCluster, as_completed
 
 from milpbn.distributed.clusters import local_workers
-from milpbn.distributed.executor import DaskWorkers, workers_of
+from milpbn.distributed.executor import CallPlugin, DaskWorkers, stop_calls, workers_of
 from milpbn.errors import InputError, MilpbnWarning, SolverError
 from milpbn.trials.executors import Inline, alone, spread
 from milpbn.util import interrupts
@@ -114,6 +117,14 @@ def test_stopping_ends_the_calls_and_frees_the_workers(with_this_module: DaskWor
     assert list(with_this_module.run(until_stopped, items, lambda: next(stop, True))) == []
     assert list(with_this_module.run(until_stopped, [0.0], lambda: False)) == [(0.0, 1)]
     assert time.monotonic() - begun < 20
+
+
+def test_a_call_that_begins_after_a_stop_ends_at_once() -> None:
+    plugin = CallPlugin("calls", pickle.dumps((until_stopped, None)))
+    worker = SimpleNamespace(plugins={"calls": plugin}, state=SimpleNamespace(nthreads=1))
+    asyncio.run(stop_calls("calls", worker))  # type: ignore[arg-type]  # what it needs of a worker
+    assert plugin.call(0.0) is None
+    assert CallPlugin("calls", pickle.dumps((until_stopped, None))).call(0.0) == 1
 
 
 def test_a_call_whose_worker_dies_is_repeated(with_this_module: DaskWorkers, tmp_path: Path) -> None:
