@@ -56,6 +56,12 @@ class CallPlugin(WorkerPlugin):
         """Let calls start processes of their own, which Dask's nannies forbid by default."""
         multiprocessing.current_process().daemon = False
 
+    def teardown(self, worker: Worker) -> None:
+        """Stop at the end of a run: no call begins, and one that runs is told, unless others may run beside it."""
+        self.stopped = True
+        if self.running and worker.state.nthreads == 1:
+            interrupts.note()
+
     @cached_property
     def _function(self) -> Callable[[Any], Any]:
         call, prepare = pickle.loads(self._pickled)
@@ -78,15 +84,6 @@ class CallPlugin(WorkerPlugin):
 def call_kept(name: str, item: Any) -> Returned:
     """Call the function with an item, on a worker."""
     return Returned(cast(CallPlugin, get_worker().plugins[name]).call(item))
-
-
-async def stop_calls(name: str, dask_worker: Worker) -> None:
-    """Tell the call that runs on a worker to stop; not on one with several threads, where others may run, too."""
-    plugin = cast(CallPlugin | None, dask_worker.plugins.get(name))
-    if plugin is not None:
-        plugin.stopped = True  # also for a call that the worker is about to begin
-        if plugin.running and dask_worker.state.nthreads == 1:
-            interrupts.note()
 
 
 @contextmanager
@@ -155,8 +152,6 @@ class DaskWorkers(Inline):
             if self.client.status == "running":
                 with suppress(OSError):  # the scheduler may be lost at any moment
                     self.client.cancel(list(calls))
-                    if calls:
-                        self.client.run(stop_calls, name, wait=False, on_error="ignore")
                     self.client.unregister_worker_plugin(name)
 
     def _run(

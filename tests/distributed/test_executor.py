@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import pickle
 import signal
@@ -10,16 +9,16 @@ import time
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 pytest.importorskip("distributed")
 
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, LocalCluster, Worker, as_completed
 
 from milpbn.distributed.clusters import local_workers
-from milpbn.distributed.executor import CallPlugin, DaskWorkers, stop_calls, workers_of
+from milpbn.distributed.executor import CallPlugin, DaskWorkers, workers_of
 from milpbn.errors import InputError, MilpbnWarning, SolverError
 from milpbn.trials.executors import Inline, alone, spread
 from milpbn.util import interrupts
@@ -121,8 +120,7 @@ def test_stopping_ends_the_calls_and_frees_the_workers(with_this_module: DaskWor
 
 def test_a_call_that_begins_after_a_stop_ends_at_once() -> None:
     plugin = CallPlugin("calls", pickle.dumps((until_stopped, None)))
-    worker = SimpleNamespace(plugins={"calls": plugin}, state=SimpleNamespace(nthreads=1))
-    asyncio.run(stop_calls("calls", worker))  # type: ignore[arg-type]  # what it needs of a worker
+    plugin.teardown(cast(Worker, SimpleNamespace(state=SimpleNamespace(nthreads=1))))
     assert plugin.call(0.0) is None
     assert CallPlugin("calls", pickle.dumps((until_stopped, None))).call(0.0) == 1
 
