@@ -37,6 +37,7 @@ UNKNOWN = -1
 MISSING = -2
 #: Beginnings of the notes on dropped rows, on columns that are no features, and on features that no structure can use.
 DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one state only, not used"
+#: Beginning of the note on features of a wide table that are not used (`milpbn.data.relevance`).
 LESS_RELEVANT = f"{LEFT_OUT} are"
 #: Beginning of the note on features with which no other feature is needed.
 PREDICTS_CLASS = "Features that alone tell the class of every training row"

@@ -50,12 +50,12 @@ def read_file(
     with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
     (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
     skipped. `known` are names of columns that a classifier knows; then there may be no rows. The index of the frame is
-    0 .. M - 1. Columns of CSV
-    and TSV files are text. Nominal attributes of ARFF files are categoricals with the declared values, and others are
-    text. Columns of .dat files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that
-    are the index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if the
-    file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not for its
-    format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column names.
+    0 .. M - 1. Columns of CSV and TSV files are text. Nominal attributes of ARFF files are categoricals with the
+    declared values, and others are text. Columns of .dat files are categoricals. Parquet keeps its types; ``attrs`` has
+    the names of the columns that are the index of the data frame in the file
+    (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if the file does not exist, is a folder, or cannot be
+    read, decompressed, decoded or parsed; if an option is not for its format; or if it has an unknown ending, rows of
+    different lengths, no rows, or empty or duplicate column names.
     """
     form = form or TextFormat()
     path = Path(path)

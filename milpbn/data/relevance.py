@@ -12,10 +12,13 @@ from scipy.stats import chi2, rankdata
 from milpbn.data.dataset import LESS_RELEVANT
 from milpbn.data.table import Table
 
-#: Features that are used, at most (more if each has four rows) and at least; between, if there are fewer rows than
-#: features, those whose p-values are below the line of Benjamini and Hochberg for this share of false ones. Numbers of
-#: intervals of a continuous feature.
-MOST_FEATURES, LEAST_FEATURES, FALSE_SHARE, INTERVALS = 200, 20, 0.2, 4
+#: A table with no more features than this, or with four rows for each feature, keeps all of them.
+MOST_FEATURES = 200
+#: With fewer rows than features, those are kept that the procedure of Benjamini and Hochberg selects for this false
+#: discovery rate, but at least `LEAST_FEATURES`.
+FALSE_SHARE, LEAST_FEATURES = 0.2, 20
+#: Intervals of equal weight into which the test divides a continuous feature.
+INTERVALS = 4
 
 
 def most_features(n_rows: int) -> int:

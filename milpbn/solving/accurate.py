@@ -144,7 +144,8 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
-        # Features that an option names; without names it speaks of all.
+        # Features that constraints or monotone wishes name are kept: those whose quoted names are in this JSON text. A
+        # start, and monotone wishes without names, are about all features.
         asked = options.monotone
         named = json.dumps([self.constraints.to_dict(), *(asked if isinstance(asked, Mapping) else ())])
         every = options.start is not None or not isinstance(asked, Mapping | None)

@@ -43,14 +43,15 @@ class Job:
         """Whether the engine branches from the root bound."""
         return self.engine.capabilities.continues_root
 
-    def search_budget(self, *, to_all: bool = False) -> Budget:
-        """Return the budget of the search: that of the run without the time for what comes after it.
+    def search_budget(self, *, on_all: bool = False) -> Budget:
+        """Return the budget of the search: that of the run less the time that is kept for later work.
 
-        That are parameters that are fitted, and the bound over all samples after a subset; not this `to_all`.
+        Time is kept for parameters that are fitted and, after a search over a subset, for the bound over all samples;
+        with `on_all`, which asks for the budget of that bound, only for the parameters.
         """
         options, seconds = self.options, self.options.time_limit
         if seconds is not None:
             later = 0.0 if options.method == "ml" else PARAMETERS_SHARE
-            later += 0.0 if to_all or self.problem.sample_weights is None else ALL_SAMPLES_SHARE
+            later += 0.0 if on_all or self.problem.sample_weights is None else ALL_SAMPLES_SHARE
             seconds *= 1.0 - later
         return Budget(seconds, began=self.budget.began, cancelled=options.interrupted, whole=self.budget)

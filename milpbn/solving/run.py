@@ -106,8 +106,11 @@ def run(job: Job) -> Result:
 
 
 def _bound_on_all(job: Job, session: Session, report: Report) -> None:
-    """Bound the score over all samples after the search over a subset: at the root, with a time limit in a tree too."""
-    products, structure, budget = session.products, session.structure, job.search_budget(to_all=True)
+    """Bound the score over all samples after a search over a subset.
+
+    The bound is that of the root. If the run has a time limit and the engine branches, a short tree search lowers it.
+    """
+    products, structure, budget = session.products, session.structure, job.search_budget(on_all=True)
     ended = session.error is not None or session.budget.stopped in (Limit.USER, Limit.MEMORY)
     if products.problem.sample_weights is None or structure is None or products.root is None:
         return

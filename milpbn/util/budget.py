@@ -124,32 +124,32 @@ class Budget:
             return Limit.MEMORY
         return Limit.GAP if self.reached() else None
 
-    def check(self, doing: str, stage: str = "") -> None:
+    def check(self, doing: str, stage: str = "", *, reading: bool = False) -> None:
         """Raise an exception if work before the first structure has to stop, and enter a stage of progress.
 
         `doing` is the current work for the error message, such as "the tables of 40 parent sets were computed", and
         `stage` the same in a few words, for lines of progress (`milpbn.util.stages`). `NoIncumbentError` if the time is
         over, or the memory limit is nearly reached. KeyboardInterrupt if a signal was noted (`milpbn.util.interrupts`).
+        With `reading`, the message names neither parents nor compiling, which matter only after the data are read.
         """
         if stage:
             stages.enter(stage)
         limit = self.stop()
         if limit is Limit.USER:
             raise KeyboardInterrupt
-        early = doing.endswith((" read", " merged"))  # parents do not matter yet
         if limit is Limit.TIME:
-            cure = "" if early else " (a first run compiles for up to a minute), or reduce --max-parents"
+            cure = "" if reading else " (a first run compiles for up to a minute), or reduce --max-parents"
             raise NoIncumbentError(
                 f"The time limit ended while {doing}, before any structure was scored; allow more time{cure}."
             )
         if limit is Limit.MEMORY:
             raise NoIncumbentError(
                 f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, "
-                f"{'' if early else 'reduce --max-parents, '}or take fewer features or rows."
+                f"{'' if reading else 'reduce --max-parents, '}or take fewer features or rows."
             )
 
     def before(self, work: Callable[[], T], doing: str) -> T:
-        """Return the result of work that does not ask whether to stop, such as reading a file.
+        """Return the result of reading or merging data, which does not ask whether to stop.
 
         Without a limit of time or memory the work runs in the calling thread. It raises what `check` raises if the work
         has not ended `GRACE` seconds after the budget. `doing` is as for `check`.
@@ -167,5 +167,5 @@ class Budget:
         within(lambda: done.append(work()), stopping, name="milpbn-work")
         if not done:
             self.end(found[0])
-            self.check(doing)
+            self.check(doing, reading=True)
         return done[0]

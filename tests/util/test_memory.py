@@ -81,7 +81,7 @@ def test_work_before_any_structure_ends_with_a_sentence(used: list[int]) -> None
     with pytest.raises(NoIncumbentError, match="or reduce --max-parents"):
         Budget(0.0).check("tables were made")
     with pytest.raises(NoIncumbentError, match=r"before any structure was scored; allow more time\.$"):
-        Budget(0.0).check("the data were read")
+        Budget(0.0).check("the data were read", reading=True)
 
 
 def test_work_that_is_not_waited_for_ends_with_a_sentence_even_if_memory_is_free_again(

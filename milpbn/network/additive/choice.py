@@ -228,7 +228,7 @@ class Folds:
 
 
 def additive(data: Dataset, source: str, blocks: Sequence[Block]) -> Additive:
-    """Return the model with interactions from a source, of which that of TAN has its tables beside it."""
+    """Return the model with these interactions; those of TAN have TAN's own tables as its offset."""
     if source != "tan":
         return Additive(data, blocks)
     features = coarse_features(data)

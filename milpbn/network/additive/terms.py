@@ -137,8 +137,8 @@ class AdditiveTerms:
     def by_groups(self, penalty: sparse.csr_array, weights: NDArray[np.float64]) -> sparse.csr_array:
         """Return P with a factor for each term t with S cells, by its weights w, of shape (S, C').
 
-        It is sqrt((S - 1) C') / (sqrt(w'P w) + `SMALL_GROUP`), as for a group lasso by reweighting: a term that says
-        little is penalised more, so that it says nothing in the end.
+        It is sqrt((S - 1) C') / (sqrt(w'P w) + `SMALL_GROUP`). Fits that repeat this approach a group lasso: terms with
+        small weights are penalised more, and those of no use become nearly 0.
         """
         pulls = np.add.reduceat((weights * (penalty @ weights)).sum(axis=1), self.first[:-1])
         sizes = np.diff(self.first)

@@ -6,6 +6,7 @@ from scored_elsewhere import networks
 
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.formats.classifier_files import OF_OTHERS
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.pmml import classifier_to_pmml
 from milpbn.network.formats.python_format import classifier_to_python
@@ -62,3 +63,7 @@ def test_unknown_endings_and_bad_files_are_named(tmp_path):
     (tmp_path / "n.bif").write_text("network x {", encoding="utf-8")
     with pytest.raises(InputError, match=r"network file '.*n.bif' is unusable: it ends within"):
         read_network(tmp_path / "n.bif")
+
+
+def test_every_format_of_other_programs_is_known_to_the_reader_of_classifier_files():
+    assert {".json", *OF_OTHERS} == {*READERS}
