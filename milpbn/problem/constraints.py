@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import numbers
 import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -113,6 +114,14 @@ class Constraints:
 
     def __bool__(self) -> bool:
         return self.max_features is not None or any(getattr(self, key) for key in JSON_FORMS)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The variables that the constraints name, and ``"*"`` where `max_children` has it."""
+        arcs = (*self.required, *self.forbidden, *self.arc_weights, *self.ancestors, *self.no_ancestors)
+        sets = ((child, *parents) for of in (self.fixed, self.allowed) for child, parents in of.items())
+        apart = ((a, b, *given) for a, b, given in self.independences)
+        return frozenset(itertools.chain(*arcs, *self.tiers, *sets, *apart, self.max_children))
 
     @property
     def path_options(self) -> str:

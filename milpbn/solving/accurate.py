@@ -8,7 +8,6 @@ but has the interactions of the largest gains on residuals, the result has its s
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -144,13 +143,11 @@ class _Recipe:
         self.source, self.cuts = source, cuts
         self.question, self.options = question, options
         self.constraints, self.wider = question.constraints or Constraints(), wider
-        # Features that constraints or monotone wishes name are kept: those whose quoted names are in this JSON text. A
-        # start, and monotone wishes without names, are about all features.
+        # A start, and monotone wishes without names, are about all features.
         asked = options.monotone
-        named = json.dumps([self.constraints.to_dict(), *(asked if isinstance(asked, Mapping) else ())])
         every = options.start is not None or not isinstance(asked, Mapping | None)
-        names = source.features if isinstance(source, Table) else ()
-        self.kept = {name for name in names if every or json.dumps(name) in named}
+        names = set(source.features) if isinstance(source, Table) else set()
+        self.kept = names if every else names & {*self.constraints.names, *(asked or ())}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, tan_structure, Room(most))
         self.interrupted, self.searched = False, True

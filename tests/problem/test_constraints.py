@@ -27,7 +27,7 @@ from milpbn.claims.result import is_optimal
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.conflicts import minimal_conflict, resolve
-from milpbn.problem.constraints import Atom, Constraints, Rules, atoms
+from milpbn.problem.constraints import JSON_FORMS, Atom, Constraints, Rules, atoms
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 
@@ -259,6 +259,7 @@ def test_json_round_trip() -> None:
         allowed={"X2": ("X1", "C")},
         arc_weights={("X1", "X2"): -1.5},
     )
+    assert constraints.names == {"X1", "X2", "X3", "C", "*"}
     assert Constraints.from_dict(constraints.to_dict()) == constraints
     assert constraints
     assert not Constraints()
@@ -333,3 +334,16 @@ def test_the_file_of_the_page_has_every_kind_and_can_be_met() -> None:
     constraints = Constraints.from_dict(json.loads(text))
     assert constraints.to_dict() == json.loads(text)
     resolve(constraints, ("A", "B", "C", "class"), Score())
+
+
+def test_every_kind_of_constraint_tells_its_names() -> None:
+    kinds: list[dict[str, object]] = [
+        *({kind: [["A", "B"]]} for kind in ("required", "forbidden", "tiers", "ancestors", "no_ancestors")),
+        *({kind: {"A": ["B"]}} for kind in ("fixed", "allowed")),
+        {"arc_weights": [["A", "B", 1.5]]},
+        {"independences": [["A", "B", []]]},
+        {"independences": [["A", "A", ["B"]]]},
+        {"max_children": {"A": 1, "B": 2}},
+    ]
+    assert all(Constraints.from_dict(kind).names == {"A", "B"} for kind in kinds)
+    assert {key for kind in kinds for key in kind} == {*JSON_FORMS} - {"max_features"}
