@@ -329,7 +329,8 @@ class RawSvm(RawPeer):
 
     Gamma is a factor over the number of columns. The choice has at most `most` rows. Accuracy is that of the machine.
     Probabilities are fitted to decision values of five folds (`CalibratedClassifierCV`, without an ensemble): a sigmoid
-    for two classes, a temperature for more.
+    for two classes, a temperature for more, and sigmoids for these if the temperature makes all classes equally
+    probable.
     """
 
     name = "svm"
@@ -356,13 +357,23 @@ class RawSvm(RawPeer):
         search = GridSearchCV(SVC(cache_size=500), grid, cv=splits, refit=False)
         own = None if weights is None else weights[few]
         chosen = search.fit(matrix[few], y[few], sample_weight=own).best_params_
-        model = CalibratedClassifierCV(
-            SVC(cache_size=500, **chosen),
-            method=self.two_classes if len(np.unique(y)) == 2 else self.more_classes,
-            cv=stratified_folds(y, self.folds, random_state),
-            ensemble=False,
-        )
-        return make_pipeline(encode, model.fit(matrix, y, sample_weight=weights)), chosen
+        # The only row of a class is left out of the fit: no fold could both learn the class and judge it.
+        several = np.flatnonzero(np.bincount(y)[y] > 1)
+        y, fitted = y[several], matrix[several]
+        weights = None if weights is None else weights[several]
+        curves = (self.two_classes,) if len(np.unique(y)) == 2 else (self.more_classes, self.two_classes)
+        for method in curves:
+            model = CalibratedClassifierCV(
+                SVC(cache_size=500, **chosen),
+                method=method,
+                cv=stratified_folds(y, self.folds, random_state),
+                ensemble=False,
+            ).fit(fitted, y, sample_weight=weights)
+            # A class that is not in every fold, or folds without an error, may leave a temperature that makes all
+            # classes equally probable.
+            if model.predict_proba(fitted).max() > 1.1 / len(model.classes_):
+                break
+        return make_pipeline(encode, model), chosen
 
     def predicted(self, model: Any, frame: pd.DataFrame) -> NDArray[np.intp]:
         """Return the machine's own predictions."""

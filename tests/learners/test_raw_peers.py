@@ -114,6 +114,17 @@ def test_peers_learn_with_weights_and_missing_numbers(frame: pd.DataFrame, name:
     assert not np.allclose(learner.fitted(without, 1)[0].predict_proba(test.frame), found)
 
 
+@pytest.mark.parametrize("rare", [1, 2])
+def test_svm_has_probabilities_where_a_class_is_not_in_every_fold(rare: int) -> None:
+    rng = np.random.default_rng(2)
+    y = np.repeat([0, 1, 2, 3], [60, 60, 60, rare])
+    centre = 20.0 * np.array([[0, 0], [0, 1], [1, 1], [1, 0]])[y]
+    frame = pd.DataFrame(centre + rng.normal(size=(len(y), 2)), columns=["u", "v"])
+    model, _ = get_learner("svm", raw=True)().fitted(RawRows(frame, ("u", "v"), (), y), 1)
+    found = model.predict_proba(frame)[np.arange(180), y[:180]]
+    assert np.median(found) > 0.7
+
+
 def test_ebm_learns_pairs(frame: pd.DataFrame) -> None:
     pytest.importorskip("interpret")
     train, test = split(frame)
