@@ -9,7 +9,7 @@ import click
 from milpbn.cli.decision_options import DecisionOptions, decision_options
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
-from milpbn.cli.sections import option, options, verb
+from milpbn.cli.sections import Values, option, option_group, options, verb
 from milpbn.cli.steps import say_notes
 from milpbn.cli.table_options import RowOptions, row_options
 from milpbn.cli.types import DATA, FILE, NUMBER, OUTPUT
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA, required=False)
 @decision_options("The class that is missed or to detect; default the rarer of two.")
-@options(
+@option_group(
+    "Decision",
+    "learnt",
     option(
         "--sensitivity", NUMBER, "Find this share of the class, with as few alarms as possible; needs DATA."
     ),
@@ -35,17 +37,14 @@ if TYPE_CHECKING:
         "Calibrate the sets of predict --conformal on DATA: training rows by folds or one by one, or rows that "
         "training has not seen (new).",
     ),
-    section="Decision",
-)
+)(Values)
 @row_options
 @options(option("--output", OUTPUT, "The classifier with its decision, as JSON.", required=True), NO_NOTES)
 def decide(
     classifier: str,
     data: str | None,
     decision: DecisionOptions,
-    sensitivity: float | None,
-    alarm_rate: float | None,
-    calibrate_on: str | None,
+    learnt: Values,
     chosen: RowOptions,
     output: str,
     quiet: bool,
@@ -72,8 +71,7 @@ def decide(
     from milpbn.network import load_any_classifier, save_classifier
 
     loaded = load_any_classifier(classifier)
-    asked = [decision.costs, sensitivity, alarm_rate, calibrate_on]
-    if sum(value is not None for value in asked) != 1:
+    if sum(value is not None for value in (decision.costs, *vars(learnt).values())) != 1:
         raise InputError("Give one of --cost, --costs, --sensitivity, --alarm-rate and --conformal.")
     figures: ClassFigures | None = None
     if decision.costs is not None:
@@ -86,17 +84,16 @@ def decide(
         from milpbn.network.parameters.sets import calibrate_sets
         from milpbn.network.parameters.thresholds import decide_by_folds
 
-        samples, _ = chosen.read(loaded, data, "test" if calibrate_on == "new" else "train")
+        samples, _ = chosen.read(loaded, data, "test" if learnt.calibrate_on == "new" else "train")
         say_notes(samples.notes, quiet=quiet)
-        if calibrate_on is not None:
-            calibrated = calibrate_sets(loaded, samples, calibrate_on)
+        if learnt.calibrate_on is not None:
+            calibrated = calibrate_sets(loaded, samples, learnt.calibrate_on)
             save_classifier(calibrated, output)
             assert calibrated.conformal is not None
             say(f"sets         calibrated on {calibrated.conformal.origin}")
             return
-        decided, figures = decide_by_folds(  # type: ignore[assignment]
-            loaded, samples, sensitivity=sensitivity, alarm_rate=alarm_rate, positive=decision.positive
-        )
+        shares = {"sensitivity": learnt.sensitivity, "alarm_rate": learnt.alarm_rate}
+        decided, figures = decide_by_folds(loaded, samples, **shares, positive=decision.positive)  # type: ignore[assignment]
     save_classifier(decided, output)
     assert decided.decision is not None
     say(f"decision     {decided.decision.described(decided.classes)}")

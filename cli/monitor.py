@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,7 @@ from milpbn.cli.decision_options import DecisionOptions, decision_options
 from milpbn.cli.evaluate import JSON, accuracy_line, table_lines
 from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
-from milpbn.cli.sections import given, option, options, verb
+from milpbn.cli.sections import Values, given, option, option_group, verb
 from milpbn.cli.steps import json_line, say_notes, write_json, write_text
 from milpbn.cli.table_options import RowOptions, row_options
 from milpbn.cli.types import DATA, FILE, NUMBER, OUTPUT
@@ -28,7 +28,9 @@ ALARM = 1
 @verb(short_help="Watch whether new rows look like the training rows.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA)
-@options(
+@option_group(
+    "Alarms",
+    "limits",
     option(
         "--reference",
         DATA,
@@ -39,29 +41,24 @@ ALARM = 1
         "--loss", NUMBER, "Alarm if a loss is above the expected one by more than this share; default 0.25."
     ),
     option("--alpha", NUMBER, "Largest probability of a false alarm in one run; default 0.01."),
-    section="Alarms",
-)
+)(given)
 @row_options
 @decision_options("The class that is missed; default the rarer of two.")
-@options(
+@option_group(
+    "Options",
+    "shown",
     JSON,
     option("--output", OUTPUT, "Write the figures as JSON, too."),
     option("--plot picture", OUTPUT, "Draw the shifts: .png, .svg or .pdf."),
     NO_NOTES,
-)
+)(Values)
 def monitor(
     classifier: str,
     data: str,
-    reference: str | None,
-    psi: float | None,
-    loss: float | None,
-    alpha: float | None,
+    limits: dict[str, Any],
     chosen: RowOptions,
     decision: DecisionOptions,
-    as_json: bool,
-    output: str | None,
-    picture: str | None,
-    quiet: bool,
+    shown: Values,
 ) -> int:
     """Compare the rows of DATA with those from which CLASSIFIER was learnt.
 
@@ -88,21 +85,21 @@ def monitor(
     from milpbn.network.monitoring import monitor as compare
     from milpbn.plotting import check_picture, draw_shifts, save
 
-    if picture is not None:
-        check_picture(picture)
+    if shown.picture is not None:
+        check_picture(shown.picture)
     loaded = decision.applied(load_any_classifier(classifier))
     # A column that has only unseen values is what this verb is to tell.
     chosen = replace(chosen, ignore_unseen=True)
     before = None
-    if reference is not None:
-        before, _ = chosen.read(loaded, reference, "train")
+    if "reference" in limits:
+        before, _ = chosen.read(loaded, limits.pop("reference"), "train")
     rows, _ = chosen.read(loaded, data)
-    say_notes(rows.notes, quiet=quiet)
-    found = compare(loaded, rows, before, **given(psi=psi, loss=loss, alpha=alpha))
-    write_json(output, found.to_dict())
-    if picture is not None:
-        save(draw_shifts(found), picture)
-    if as_json:
+    say_notes(rows.notes, quiet=shown.quiet)
+    found = compare(loaded, rows, before, **limits)
+    write_json(shown.output, found.to_dict())
+    if shown.picture is not None:
+        save(draw_shifts(found), shown.picture)
+    if shown.as_json:
         write_text(None, json_line(found.to_dict()))
     else:
         say(describe(found))

@@ -152,18 +152,14 @@ def _agreement(collected: Collected) -> str:
     compared = [gap for gap in gaps(collected) if gap.holds is not None]
     larger = [f"{TITLES[g.method]} on {g.data}" for g in compared if not g.holds]
     titles = ["method", "within or above", "above", "below the interval", "mean difference in points"]
-    lines = [
-        "## Agreement with the paper",
-        "",
+    what = (
         "Accuracies within or above the published 95 % interval, of the data sets that are complete and have a "
-        "published value:",
-        "",
-        *table(titles, rows),
-        "",
-        f"Gaps at most the published ones: {sum(bool(g.holds) for g in compared)} of {len(compared)}"
-        + (f"; larger: {', '.join(larger)}." if larger else "."),
-    ]
-    return "\n".join(lines)
+        "published value:"
+    )
+    counts = f"{sum(bool(g.holds) for g in compared)} of {len(compared)}"
+    more = f"; larger: {', '.join(larger)}." if larger else "."
+    said = f"Gaps at most the published ones: {counts}{more}"
+    return "\n\n".join([_section("Agreement with the paper", what, titles, rows), said])
 
 
 def _table_1(collected: Collected) -> str:
@@ -179,29 +175,20 @@ def _table_1(collected: Collected) -> str:
         chosen = [entry.chosen(key) for key in ("p", "max_parents")]
         seconds = f"{max(entry.budgets):g}"
         rows.append([gap.data, TITLES[gap.method], worst, published_gap, seconds, *counts, *chosen])
-    lines = [
-        "## Table 1: gaps",
-        "",
+    what = (
         "100 (bound - objective) / bound in percent at the values that validation chose; with cross-validation the "
         "largest of the folds. Seconds: budget of the final search, with cross-validation the largest that was needed. "
         "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
-        "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
-        "",
-        *table([*titles, "p", "max_parents"], rows),
-    ]
-    return "\n".join(lines)
+        "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked."
+    )
+    return _section("Table 1: gaps", what, [*titles, "p", "max_parents"], rows)
 
 
 def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 95 % intervals") -> str:
     """Return the accuracies of all methods, with the published ones below them where there are any."""
-    methods = collected.plan.methods
-    lines = [f"## {title}", ""]
+    methods, found, what = collected.plan.methods, [], ""
     if any(verdicts(collected, m) for m in methods):
-        lines += [
-            "The published value stands below ours. An asterisk: ours is below the published interval.",
-            "",
-        ]
-    found = []
+        what = "The published value stands below ours. An asterisk: ours is below the published interval."
     for data in collected.plan.data:
         facts = collected.facts[data]
         below = {m for m in methods for v in verdicts(collected, m) if v.data == data and not v.holds}
@@ -212,7 +199,7 @@ def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 
             theirs = "" if paper is None else f"<br>{paper.percent:.2f} ± {paper.half_width:.2f}"
             cells.append(ours + ("*" if m in below else "") + theirs)
         found.append([data, f"{facts.test_rows or '5 folds'}", *cells])
-    return "\n".join([*lines, *table(["data", "test rows", *(TITLES[m] for m in methods)], found)])
+    return _section(title, what, ["data", "test rows", *(TITLES[m] for m in methods)], found)
 
 
 def probability_table(collected: Collected) -> str:
@@ -223,15 +210,11 @@ def probability_table(collected: Collected) -> str:
         return "-" if entry is None else f"{entry.log_loss:.3f} / {entry.brier:.3f}"
 
     rows = [[data, *(both(collected.entry(data, m)) for m in methods)] for data in collected.plan.data]
-    lines = [
-        "## Log-loss and Brier score",
-        "",
+    what = (
         "Log-loss in nats / Brier score (0 to 2), means over the test rows. Probabilities are raised "
-        "to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
-        "",
-        *table(["data", *(TITLES[m] for m in methods)], rows),
-    ]
-    return "\n".join(lines)
+        "to 2.2e-16 before their logarithm is taken, as scikit-learn does."
+    )
+    return _section("Log-loss and Brier score", what, ["data", *(TITLES[m] for m in methods)], rows)
 
 
 def recipe_table(collected: Collected) -> str:
@@ -260,16 +243,12 @@ def recipe_table(collected: Collected) -> str:
         means += [f"{sum(pair[k].log_loss for pair in both) / n:.3f}" for k in range(2)]
         won, lost = wins(collected, own, method)[0], wins(collected, method, own)[0]
         rows.append([TITLES[method], f"{n}", *means, f"{won}", f"{lost}"])
-    lines = [
-        "## The recipe beside the other methods",
-        "",
+    what = (
         "Means over the data sets that both have: accuracy in percent and log-loss in nats, of the recipe and of the "
         "other method; on how many of the data sets one outperforms the other at the 68 % level, by the tests of "
-        "the paper's Table 3.",
-        "",
-        *table(titles, rows),
-    ]
-    return "\n".join(lines)
+        "the paper's Table 3."
+    )
+    return _section("The recipe beside the other methods", what, titles, rows)
 
 
 def _table_3(collected: Collected) -> str:
@@ -284,16 +263,17 @@ def _table_3(collected: Collected) -> str:
             paper = published().wins.get(row, {}).get(column)
             cells.append(f"{low}/{high} [{n}]" + ("" if paper is None else f"<br>{paper[0]}/{paper[1]}"))
         rows.append([TITLES[row], *cells])
-    lines = [
-        "## Table 3: wins at 68 % / 95 %",
-        "",
+    what = (
         "On how many data sets the method of the row outperforms that of the column: one-sided paired t-test over the "
         "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
-        "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
-        "",
-        *table(["", *(TITLES[m] for m in methods)], rows),
-    ]
-    return "\n".join(lines)
+        "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets."
+    )
+    return _section("Table 3: wins at 68 % / 95 %", what, ["", *(TITLES[m] for m in methods)], rows)
+
+
+def _section(title: str, what: str, titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a heading, what a table shows, and the table."""
+    return "\n".join([f"## {title}", "", *([what, ""] if what else []), *table(titles, rows)])
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[str]] = ()) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import Annotated, Any, ClassVar
 
@@ -62,10 +62,10 @@ class Comparison:
 
     data: DataSummary
     test_samples: int
+    effective_rows: Number = None
     score: Mapping[str, Any]
     time_limit: Number
     random_state: int
-    effective_rows: Number = None
     parameters: str | None = None
     notes: tuple[str, ...] = ()
     folds: Annotated[int, Within(2)] | None = None
@@ -75,8 +75,8 @@ class Comparison:
     positive: str | None = None
     majority: tuple[str, float] | None = None
     rarest_share: Share = None
-    rows: tuple[ComparisonRow, ...] = ()
     raw: bool = False
+    rows: tuple[ComparisonRow, ...] = ()
 
     @property
     def classifiers(self) -> int:
@@ -111,28 +111,9 @@ class Comparison:
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""
         reference = reference_row(self.rows)
-        document = {
-            "version": __version__,
-            "data": asdict(self.data),
-            "test_samples": self.test_samples,
-            "effective_rows": self.effective_rows,
-            "score": dict(self.score),
-            "reference": None if reference is None else reference.name,
-            "time_limit": self.time_limit,
-            "seed": self.random_state,
-            "parameters": self.parameters,
-            "notes": list(self.notes),
-            "folds": self.folds,
-            "repeats": self.repeats,
-            "parts_done": self.parts_done,
-            "against": self.against,
-            "positive": self.positive,
-            "majority": None if self.majority is None else list(self.majority),
-            "rarest_share": self.rarest_share,
-            "raw": self.raw,
-            "rows": [row.to_dict() for row in self.rows],
-        }
-        return dict(json_safe(document))
+        own = {"seed" if key == "random_state" else key: value for key, value in vars(self).items()}
+        named = {"version": __version__, "reference": None if reference is None else reference.name}
+        return dict(json_safe(named | own))
 
     def __str__(self) -> str:
         if self.folds is None:

@@ -135,20 +135,9 @@ class Constraints:
 
     def to_dict(self) -> dict[str, object]:
         """Return the constraints as JSON-safe values, the form that `from_dict` reads; `max_features` only if set."""
-        features = {} if self.max_features is None else {"max_features": self.max_features}
-        return {
-            "required": [list(a) for a in self.required],
-            "forbidden": [list(a) for a in self.forbidden],
-            "tiers": [list(t) for t in self.tiers],
-            "max_children": dict(self.max_children),
-            **features,
-            "fixed": {k: list(v) for k, v in self.fixed.items()},
-            "allowed": {k: list(v) for k, v in self.allowed.items()},
-            "arc_weights": [[a, b, w] for (a, b), w in self.arc_weights.items()],
-            "ancestors": [list(a) for a in self.ancestors],
-            "no_ancestors": [list(a) for a in self.no_ancestors],
-            "independences": [[a, b, list(given)] for a, b, given in self.independences],
-        }
+        weights = [[*arc, weight] for arc, weight in self.arc_weights.items()]
+        values = {key: getattr(self, key) for key in JSON_FORMS} | {"arc_weights": weights}
+        return {key: _listed(value) for key, value in values.items() if value is not None}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, object], where: str = "The constraints") -> Constraints:
@@ -173,6 +162,13 @@ class Constraints:
             raise InputError(
                 f"{where}: the value of {key!r} does not have the form {JSON_FORMS[key]} with names of variables."
             ) from None
+
+
+def _listed(value: Any) -> Any:
+    """Return a value with lists in the place of tuples."""
+    if isinstance(value, Mapping):
+        return {key: _listed(item) for key, item in value.items()}
+    return value if isinstance(value, str) or not isinstance(value, Iterable) else list(map(_listed, value))
 
 
 def _text(value: object) -> str:

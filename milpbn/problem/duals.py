@@ -64,9 +64,8 @@ def empty_duals(tables: Tables) -> Duals:
 def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-untyped-def]
     """Write the dual weights of the soft minimum at a point to `duals`, and return score, constant and soft weight.
 
-    The score is the samples' part at the point. The constant is the part of the dual bound that does not depend on the
-    structure: sum_m w_m lambda_{m,0} gamma; under CLL minus the weighted entropies of the lambda_m. The soft weight is
-    the total weight that is not on its sample's largest lambda.
+    The score is the samples' part. The constant is the bound's: sum_m w_m lambda_{m,0} gamma; under CLL minus the
+    weighted entropies of the lambda_m. The soft weight is what is not on its sample's largest lambda.
     """
     M, Q = logits.shape
     cap = softening.cap
