@@ -349,7 +349,7 @@ def test_decimals_and_durations_among_objects_are_numbers() -> None:
         "fraction": [Fraction(str(value)) for value in real],
         "duration": [dt.timedelta(seconds=value) for value in real],
     }
-    plain = pd.DataFrame({name: real for name in cells})
+    plain = pd.DataFrame(dict.fromkeys(cells, real))
     plain.loc[59, "decimal"] = np.nan
     objects = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.items()})
     expected = NaiveBayesClassifier(missing="state").fit(plain, y)
