@@ -69,7 +69,7 @@ def in_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     frame = frame.copy(deep=False) if any(column is not None for column in found.values()) else frame
     for k, column in found.items():
         if column is not None:
-            frame.isetitem(k, column)
+            frame.isetitem(k, column.array)
     return frame
 
 
