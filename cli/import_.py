@@ -36,7 +36,7 @@ def import_(
     classifier: str | None,
     quiet: bool,
 ) -> int:
-    """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK for an exported model.
+    """Read the solution of CPLEX, Gurobi, COPT, Xpress, SCIP, HiGHS, CBC or GLPK for an exported model.
 
     The structure is rebuilt, checked, and scored from the data. A solution that belongs to other data or options
     is refused.

@@ -57,6 +57,8 @@ def parse_path(text: str) -> str:
     """Return a path or a name, which may not be empty: then a variable of the shell was probably not set."""
     if not text.strip():
         raise ValueError("is empty, and names no file; a variable of the shell may not be set")
+    if text == "-":
+        raise ValueError("means neither standard input nor standard output here; name a file, if so ./-")
     return text
 
 

@@ -264,7 +264,7 @@ def take_column(frame: pd.DataFrame, name: object, option: str, where: str) -> p
 
     Raises `InputError` if it is no name, or no column has it.
     """
-    if not isinstance(name, str | int | float | np.integer):
+    if not isinstance(name, str | int | float | tuple | np.integer):
         raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")
     if str(name) not in frame.columns:
         columns = ", ".join(str(c) for c in frame.columns)

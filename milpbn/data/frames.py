@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from milpbn.data.labels import MAX_EXACT
+from milpbn.data.labels import BOOLEAN, MAX_EXACT
 from milpbn.data.row_index import DECLARED_INDEX
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util.extras import import_extra
@@ -35,11 +38,11 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
     Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, durations
-    become seconds, and nulls are missing values. Raises `InputError` if the table is not computed yet, or Arrow data
-    cannot be converted.
+    become seconds, decimals floats, and nulls are missing values. Raises `InputError` if the table is not computed yet,
+    or Arrow data cannot be converted.
     """
     if isinstance(table, pd.DataFrame):
-        return _in_seconds(table)
+        return in_numbers(table)
     kind = type(table)
     if not any(hasattr(kind, name) for name in ("columns", "schema")):  # an array, or one column
         return None
@@ -54,16 +57,33 @@ def frame_of(table: Any) -> pd.DataFrame | None:
         except pyarrow.ArrowException as error:
             raise InputError(f"A {what} cannot be read: {str(error).rstrip('.')}.") from None
     frame = table.to_pandas() if hasattr(kind, "to_pandas") else None
-    return _in_seconds(frame) if isinstance(frame, pd.DataFrame) else None
+    return in_numbers(frame) if isinstance(frame, pd.DataFrame) else None
 
 
-def _in_seconds(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a data frame with its durations as numbers of seconds; the same one if there are none."""
-    durations = [k for k, dtype in enumerate(frame.dtypes) if dtype.kind == "m"]
-    frame = frame.copy(deep=False) if durations else frame
-    for k in durations:
-        frame.isetitem(k, frame.iloc[:, k].dt.total_seconds().astype(float))
+def in_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a data frame with its durations as seconds and its decimals and fractions as floats, also among objects.
+
+    Columns whose numbers float64 may round, and those without durations and such numbers, stay as they are.
+    """
+    found = {k: _numbers(column) for k, (_, column) in enumerate(frame.items()) if column.dtype.kind in "mO"}
+    frame = frame.copy(deep=False) if any(column is not None for column in found.values()) else frame
+    for k, column in found.items():
+        if column is not None:
+            frame.isetitem(k, column.array)
     return frame
+
+
+def _numbers(column: pd.Series) -> pd.Series | None:
+    """Return the floats that a column's durations, decimals or fractions stand for; None if it has other values."""
+    kind = "timedelta" if column.dtype.kind == "m" else pd.api.types.infer_dtype(column, skipna=True)
+    if kind.startswith("timedelta"):
+        return pd.to_timedelta(column).dt.total_seconds().astype(float)
+    present = column[column.notna()] if kind in ("decimal", "mixed") else ()
+    if not len(present) or not all(isinstance(v, Fraction | Decimal | float | Integral) for v in present):
+        return None
+    if any(isinstance(value, BOOLEAN) or abs(value) > MAX_EXACT for value in present):
+        return None
+    return column.map(float, na_action="ignore").astype(float)
 
 
 def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
@@ -86,7 +106,7 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
         described = {}
     index = described.get("index_columns") if isinstance(described, dict) else None
     declared = index if isinstance(index, list) else []  # an index of the numbers 0 to M - 1 is no column
-    frame = _in_seconds(frame)
+    frame = in_numbers(frame)
     frame.attrs = {DECLARED_INDEX: [str(name).strip() for name in declared if name in table.column_names]}
     return frame
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 from milpbn.data.catalog import DATA_DIR_VARIABLE, catalog_names, find_data_dir, find_entry
-from milpbn.data.frames import ArrowTable, column_of, frame_of, unmasked, warn_of_order
+from milpbn.data.frames import ArrowTable, column_of, frame_of, in_numbers, unmasked, warn_of_order
 from milpbn.data.options import TextFormat
 from milpbn.data.raw_table import RawTable, check_frame, generated_names
 from milpbn.data.reading import path_extension, read_file
@@ -129,7 +129,7 @@ def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.Data
         names = generated_names(width)
     elif width not in {len(names) - 1, len(names)}:
         raise InputError(f"The array has {width} columns, but the classifier has {len(names) - 1} features.")
-    return pd.DataFrame(unmasked(array), columns=list(names[:width]))
+    return in_numbers(pd.DataFrame(unmasked(array), columns=list(names[:width])))
 
 
 def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.DataFrame:

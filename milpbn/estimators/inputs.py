@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column
-from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked, warn_of_order
+from milpbn.data.frames import column_of, frame_of, in_numbers, is_arrow, unmasked, warn_of_order
 from milpbn.data.labels import MAX_EXACT, label_of
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
@@ -101,6 +101,7 @@ def features_frame(
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
     """Return columns of objects with the type of their values; integers beside missing values are not rounded."""
+    frame = in_numbers(frame)
     found = frame.infer_objects()
     for k, (given, kind) in enumerate(zip(frame.dtypes, found.dtypes, strict=True)):
         if given != kind and kind == np.float64 and found.iloc[:, k].abs().max() > MAX_EXACT:

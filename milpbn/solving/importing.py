@@ -41,7 +41,7 @@ def import_solution(
     Parameters
     ----------
     solution : path
-        Solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK.
+        Solution file of CPLEX, Gurobi, COPT, Xpress (.slx), SCIP, HiGHS, CBC or GLPK.
     model : path, optional
         The exported model; by default the sidecar is found by the solution's name.
     data : optional
@@ -123,12 +123,12 @@ def _find_sidecar(solution: Path, model: Path | None) -> Path:
     """Return the sidecar of a model, by default of the one whose name the solution's begins with."""
     if model is not None:
         return sidecar_path(model)
-    name = solution.name
+    name, found = solution.name, []
     while "." in name:
         name = name[: name.rindex(".")]
-        candidate = solution.with_name(name + ".json")
-        if candidate.is_file():
-            return candidate
+        found += [path] if (path := solution.with_name(name + ".json")).is_file() else []
+    if found:  # a solver's own report in JSON, such as m.gurobi.json, may lie beside its m.gurobi.sol
+        return next((path for path in found if Sidecar.is_at(path)), found[0])
     raise InputError(
         f"There is no sidecar (.json) of the model beside the solution {str(solution)!r}; name the model with --model."
     )

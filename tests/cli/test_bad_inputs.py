@@ -381,6 +381,7 @@ CASES = {
     "query classifier.json --sample 1 --seed -1": "random_state is a whole number from 0",
     "query classifier.json --of a --evidence a=x": "already gives 'a' a value",
     "solve '' -q": "'' is empty, and names no file",  # not the default instance
+    "solve corral -q --output -": "'-' means neither standard input nor standard output here",  # no file of this name
     "bound '' -q": "is empty",
     "solve toy.csv -q --certificate ''": "is empty",  # not without a proof
     "compare instance:corral --learners nothing": "'nothing'",

@@ -77,6 +77,8 @@ def test_files_that_cannot_be_written_are_refused_before_the_search(
 def test_columns_may_be_named_by_whole_numbers(frame: pd.DataFrame) -> None:
     numbered = frame.set_axis([0, 1, 2], axis=1)
     assert milpbn.read_table(numbered, target=0, nominal=[1]).dataset().names == ("1", "2", "0")
+    levels = frame.set_axis(pd.MultiIndex.from_tuples([("g", 1), ("g", 2), ("h", 1)]), axis=1)
+    assert milpbn.read_table(levels, target=("g", 1)).dataset().names[-1] == "('g', 1)"
     with pytest.raises(InputError, match="'weights' must be the name of a column, got a ndarray"):
         milpbn.read_table(frame, weights=np.ones(60))
     with pytest.raises(InputError, match="'weights' must be the name of a column, got a ndarray"):

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import datetime as dt
 import re
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -335,6 +338,30 @@ def test_durations_are_numbers_and_columns_without_values_drop_no_rows() -> None
     assert (model.predict(X) == model.predict(X.assign(none=1.0))).all()
     read = milpbn.read_table(X[["stay", "flag"]].assign(y=y), discretise="quantile:2")
     assert read.kinds["stay"] == "continuous"
+
+
+def test_decimals_and_durations_among_objects_are_numbers() -> None:
+    """What databases return for NUMERIC and INTERVAL: every different value was a state, and times free text."""
+    X, y = mixed()
+    real = X["real"].round(3)
+    cells = {
+        "decimal": [Decimal(str(value)) for value in real[:-1]] + [None],
+        "fraction": [Fraction(str(value)) for value in real],
+        "duration": [dt.timedelta(seconds=value) for value in real],
+    }
+    plain = pd.DataFrame(dict.fromkeys(cells, real))
+    plain.loc[59, "decimal"] = np.nan
+    objects = pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in cells.items()})
+    expected = NaiveBayesClassifier(missing="state").fit(plain, y)
+    assert all(v.cuts for v in expected.classifier_.variables[:3])
+    for table in (objects, milpbn.read_table(objects.assign(y=y), missing="state").frame.drop(columns="y")):
+        model = NaiveBayesClassifier(missing="state").fit(table, y)
+        assert [v.cuts for v in model.classifier_.variables] == [
+            v.cuts for v in expected.classifier_.variables
+        ]
+        assert (model.predict_proba(table) == expected.predict_proba(plain)).all()
+    kinds = milpbn.read_table((objects.to_numpy(), y), missing="state").kinds
+    assert {kind for name, kind in kinds.items() if name != "class"} == {"continuous"}
 
 
 def test_columns_of_arrays_are_all_features() -> None:

@@ -442,3 +442,15 @@ def test_a_reduced_model_is_smaller_and_has_the_same_optimum(tmp_path):
     by_highs(small, target)
     result = import_solution(target)
     assert result.objective == pytest.approx(414.493534, abs=1e-6)  # see test_api_known_optima
+
+
+def test_a_solvers_report_in_json_does_not_hide_the_sidecar(model, tmp_path):
+    """Gurobi's ``m.gurobi.json`` beside ``m.gurobi.sol`` was taken for the sidecar, which is ``m.json``."""
+    export = model(".lp")
+    shutil.copy(export.model.with_suffix(".json"), tmp_path / "m.json")
+    shutil.copy(export.starts["gurobi"], tmp_path / "m.gurobi.sol")
+    (tmp_path / "m.gurobi.json").write_text('{ "SolutionInfo": { "Status": 2}}\n')
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        imported = import_solution(tmp_path / "m.gurobi.sol", data="corral")
+    assert imported.backend.name == "gurobi"

@@ -108,6 +108,15 @@ class Sidecar:
         document = {"format": FORMAT, "version": VERSION, **own}
         atomic_write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
+    @staticmethod
+    def is_at(path: Path) -> bool:
+        """Return whether a file begins as a sidecar does, without reading the rest of it."""
+        try:
+            with open(path, "rb") as file:
+                return FORMAT.encode() in file.read(100)
+        except OSError:
+            return False
+
     @classmethod
     def load(cls, path: Path) -> Sidecar:
         """Read a sidecar; InputError if the file is missing or is not one."""

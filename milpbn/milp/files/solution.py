@@ -1,4 +1,4 @@
-"""The content of a solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK, in one form.
+"""The content of a solution file of another solver, in one form.
 
 The table shows what the files state about optimality, and which bound follows for a result
 (`Solution.proved_bound`). The last column is for files without a bound, if the user gives none either:
@@ -8,7 +8,7 @@ file    status that means "optimal"         bound in the file   bound that follo
 ======  ==================================  ==================  =====================================================
 CPLEX   ``integer optimal solution``        ``bestBound``, if   the objective: this status (101) means a gap of 0
         ``integer optimal, tolerance``      it is written       none: the file does not state the allowed gap
-Gurobi  none: the file has no status        none                none
+Gurobi  none: the file has no status        none                none (nor for COPT and Xpress)
 HiGHS   ``Optimal``                         from version 1.16   none: ``mip_rel_gap`` may be above 0 (default 1e-4)
 SCIP    ``optimal solution found`` (shell;  none                the objective: after a gap limit the status is
         PySCIPOpt writes no status)                             ``gap limit reached``
@@ -35,7 +35,7 @@ from typing import NamedTuple
 class Solution:
     """The content of a solution file, with the signs and the status text of the file."""
 
-    #: ``cplex``, ``gurobi``, ``scip``, ``highs``, ``cbc`` or ``glpk``.
+    #: ``cplex``, ``gurobi``, ``copt``, ``xpress``, ``scip``, ``highs``, ``cbc`` or ``glpk``.
     format: str
     #: Column values by name; a column that is missing is zero.
     values: dict[str, float]
@@ -114,6 +114,8 @@ _SOLVERS = {
         "Gurobi",
         "the number after 'best bound' in the line that begins with 'Best objective', at the end of its log",
     ),
+    "copt": _Solver("COPT", "the number after 'Best bound' at the end of its log"),
+    "xpress": _Solver("Xpress", "the number after 'Final MIP bound' at the end of its log"),
     "highs": _Solver("HiGHS", "the number after 'Dual bound' in the report at the end of its log"),
     "scip": _Solver("SCIP", "the number after 'Dual Bound' at the end of its log", "optimal solution found"),
     "cbc": _Solver("CBC", "the number after 'Upper bound' or 'Lower bound' at the end of its log", "optimal"),

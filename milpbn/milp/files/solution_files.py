@@ -1,4 +1,4 @@
-"""Read solution files of CPLEX, Gurobi, SCIP, HiGHS, CBC and GLPK (what they prove: `milpbn.milp.files.solution`)."""
+"""Read solution files of other solvers (what they prove: `milpbn.milp.files.solution`)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from milpbn.util.raw_files import read_bytes, unpack_gzip
 
 
 def read_solution(path: str | os.PathLike[str]) -> Solution:
-    """Read a solution file of any of the six solvers, which is recognised by its content.
+    """Read a solution file of any of these solvers, which is recognised by its content.
 
-    The formats are CPLEX's XML (of several solutions the incumbent, else the first), Gurobi's .sol, SCIP's .sol,
-    HiGHS's raw (0), pretty (1), GLPK's (3) and sparse (4) styles, CBC's solution text, and GLPK's report (`glpsol -o`).
-    Each may be gzipped.
+    The formats are CPLEX's XML (of several solutions the incumbent, else the first), the .sol of Gurobi, COPT and SCIP,
+    HiGHS's raw (0), pretty (1), GLPK's (3) and sparse (4) styles, CBC's solution text, GLPK's report (`glpsol -o`), and
+    Xpress's .slx. Each may be gzipped.
 
     InputError if the file cannot be read, is truncated, damaged or of another format, or contains no solution. The
     sentence names the file and, if possible, the line.
@@ -121,11 +121,14 @@ def _reader_of(first: str, lines: _Lines) -> Callable[[_Lines], Solution]:
     if re.match(r"c( Problem:|$)|s (mip|bas|ipt) ", first):
         return _refuse_glpk_raw
     words = first.split()
+    if re.match(r"NAME\b", first):
+        return _read_xpress
     if first.startswith("#") or (len(words) == 2 and _float(words[1]) is not None):
         return _read_gurobi
     raise InputError(
         f"The file {lines.file} begins with {first[:60]!r}, so it is not a solution file of CPLEX, "
-        "Gurobi, SCIP, HiGHS or CBC, nor a report of GLPK; give the .sol file that the solver wrote."
+        "Gurobi, COPT, SCIP, HiGHS or CBC, nor a report of GLPK or an .slx file of Xpress; give the .sol file that the "
+        "solver wrote."
     )
 
 
@@ -182,22 +185,35 @@ class _CplexReader:
             self.lines.add(self.solutions[-1][1], number, attributes["name"], attributes["value"])
 
 
-# -- Gurobi -----------------------------------------------------------------------------------------------
+# -- Gurobi, COPT and Xpress ------------------------------------------------------------------------------
 
 
 def _read_gurobi(lines: _Lines) -> Solution:
-    """Read comments, one of which may be ``# Objective value = 1.5``, and ``name value`` lines."""
+    """Read comments, one of which may be ``# Objective value = 1.5`` (COPT: no ``=``), and ``name value`` lines."""
     values: dict[str, float] = {}
-    objective = None
+    solver, objective = "gurobi", None
     for number, line in enumerate(lines.lines, start=1):
-        if line.startswith("#"):
-            found = re.match(r"#\s*Objective value\s*=\s*(\S+)", line, re.IGNORECASE)
-            objective = lines.number(number, "Objective value", found[1]) if found else objective
-        elif line.strip():
+        found = re.match(r"#\s*Objective value(\s*=\s*|\s+)(\S+)", line, re.IGNORECASE)
+        if found:
+            objective = lines.number(number, "Objective value", found[2])
+            solver = "gurobi" if "=" in found[1] else "copt"
+        elif line.strip() and not line.startswith("#"):
             lines.add_pair(values, number, line)
     if not values:
         lines.no_solution("")
-    return Solution("gurobi", values, objective, None, "")
+    return Solution(solver, values, objective, None, "")
+
+
+def _read_xpress(lines: _Lines) -> Solution:
+    """Read the ``C name value`` lines of an .slx file, which has neither objective nor status, up to ``ENDATA``."""
+    values: dict[str, float] = {}
+    for number, line in enumerate(lines.lines, start=1):
+        words = line.split()
+        if words[:1] == ["ENDATA"]:
+            return Solution("xpress", values, None, None, "") if values else lines.no_solution("")
+        if words[:1] == ["C"]:
+            lines.add_pair(values, number, " ".join(words[1:]))
+    lines.fail(len(lines.lines), "the line 'ENDATA' is missing; the file is cut off")
 
 
 # -- SCIP -------------------------------------------------------------------------------------------------

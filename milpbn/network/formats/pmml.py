@@ -20,6 +20,7 @@ from milpbn.network.formats.scoring_plan import (  # fmt: skip
     IMPOSSIBLE,
     ScoringPlan,
     ValueRule,
+    check_results,
     columns_of_numbers,
     is_number,
     plans_of,
@@ -37,6 +38,7 @@ def classifier_to_pmml(classifier: AnyClassifier) -> str:
     ``MiningModel`` that averages. Raises `InputError` if a name or label holds a character that XML cannot hold, the
     networks of an average read a column in different ways, there is no class, or a sum would be too large.
     """
+    check_results(classifier)
     plans = plans_of(classifier)
     target, labels = quoteattr(classifier.variables[-1].name), list(map(quoteattr, classifier.classes))
     numbers = columns_of_numbers(plans, "PMML")

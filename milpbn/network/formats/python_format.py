@@ -12,7 +12,7 @@ from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import ScoringPlan, ValueRule, check_results, plans_of
 
 #: The lines of `python_scorer` before and after those that are replaced.
 _BEFORE, _AFTER = "# The next lines are replaced", "# End of the lines that are replaced.\n"
@@ -34,6 +34,7 @@ def classifier_to_python(classifier: AnyClassifier) -> str:
         decision = (rule.differences.tolist(), rule.tolerance, silent)
     target = classifier.variables[-1]
     classes = target.states if target.label_type == "datetime" else target.labels.tolist()
+    check_results(classifier)
     networks = ",\n".join(map(_network, plans_of(classifier)))
     tables = f"""TARGET = {target.name!r}
 CLASSES = {tuple(classes)!r}

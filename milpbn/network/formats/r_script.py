@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import one_network
+from milpbn.network.formats.scoring_plan import check_results
 
 _SCRIPT = r"""# Predicts with a .bif file that `milpbn convert` wrote. It needs R and install.packages("bnlearn").
 #   Rscript classifier.R classifier.bif rows.csv predictions.csv
@@ -78,4 +79,5 @@ write.csv(rows, files[3], row.names = FALSE, fileEncoding = "UTF-8")
 def classifier_to_r(classifier: AnyClassifier) -> str:
     """Return the script, which is the same for all networks; raises `InputError` if this is not one with a class."""
     one_network(classifier, "An R script").require_class()
+    check_results(classifier)
     return _SCRIPT

@@ -141,6 +141,18 @@ def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringP
     return (_plan(classifier),)
 
 
+def check_results(classifier: TableClassifier | AveragedClassifier) -> None:
+    """Raise `InputError` if a feature has the name of a result that is written beside the table's columns."""
+    results = {f"predicted {classifier.variables[-1].name}", *(f"P({label})" for label in classifier.classes)}
+    results = {name.lower() for name in results}
+    for variable in classifier.variables[:-1]:
+        if variable.raw_column.lower() in results:
+            raise InputError(
+                f"The column {variable.raw_column!r} has the name of a result, which would take its place; rename it "
+                "in the training data."
+            )
+
+
 def columns_of_numbers(plans: Sequence[ScoringPlan], what: str) -> dict[str, bool]:
     """Return the raw columns of all features, and whether they are read as numbers, with cuts or as states.
 

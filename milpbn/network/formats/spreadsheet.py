@@ -7,6 +7,7 @@ the codes 1, 2, ..., in their order. A missing value has the code after the last
 
 from __future__ import annotations
 
+import re
 from io import BytesIO
 from typing import Any
 
@@ -15,7 +16,14 @@ import numpy as np
 from milpbn.data.dataset import Variable, by_column
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, IMPOSSIBLE, ScoringPlan, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import (
+    FLOOR,
+    IMPOSSIBLE,
+    ScoringPlan,
+    ValueRule,
+    check_results,
+    plans_of,
+)
 from milpbn.network.formats.xmlbif import FORBIDDEN
 from milpbn.util.extras import import_extra
 
@@ -32,6 +40,7 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
     network is too large.
     """
     openpyxl = import_extra("openpyxl", "formats", "A spreadsheet")
+    check_results(classifier)
     plans, features = plans_of(classifier), classifier.variables[:-1]
     columns, classes = by_column(features), [f"{label}" for label in classifier.classes]
     book = _Book(openpyxl, list(columns))
@@ -84,6 +93,8 @@ class _Book:
                 raise InputError(
                     f"A name or label holds the character {found[0]!r}, which a spreadsheet cannot hold; rename it."
                 )
+            if isinstance(value, str):  # a program reads _x0041_ as A
+                value = re.sub("_(?=x[0-9A-Fa-f]{4}_)", "_x005F_", value)
             cell = self.file[sheet].cell(self.used[sheet], k, value)
             cell.data_type = "s" if isinstance(value, str) else cell.data_type  # not a formula
         return f"{sheet}!$A${self.used[sheet]}:${self.letter(len(values))}${self.used[sheet]}"

@@ -17,7 +17,14 @@ from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.decisions import DO_NOT_KNOW
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.scoring_plan import FLOOR, ScoringPlan, SumStep, ValueRule, plans_of
+from milpbn.network.formats.scoring_plan import (
+    FLOOR,
+    ScoringPlan,
+    SumStep,
+    ValueRule,
+    check_results,
+    plans_of,
+)
 
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
@@ -34,8 +41,9 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
     ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
     or view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
-    cannot hold, names differ in case only, or a sum would be too large.
+    cannot hold, names differ in case only or are those of results, or a sum would be too large.
     """
+    check_results(classifier)
     plans = plans_of(classifier)
     known = {"milpbn_row": "milpbn_row of the query"}
     for name in (variable.raw_column for plan in plans for variable in plan.variables[:-1]):

@@ -60,6 +60,11 @@ POOL = (
     + "</CPLEXSolutions>\n"
 )
 GUROBI = "# Solution for model m\n# Objective value = 1.225e+02\nx1 40\nx2 -1.05e+01\nx3 0\n"
+#: COPT 8.0, `Model.write`; Xpress 9.9, `writeSlxSol`.
+COPT = "# Objective value 122.5\nx1                   40\nx2                   -10.5\n"
+XPRESS = (
+    "NAME          m\n  C x1                                     40\n  C x2                  -10.5\nENDATA\n"
+)
 SCIP = """solution status: time limit reached
 objective value:                                122.5
 x1                                                 40 \t(obj:3)
@@ -112,7 +117,8 @@ KKT.PE: max.abs.err = 2.22e-16 on row 1
 End of output
 """
 GLPK_RAW = "c Problem:    \nc Rows:       1\nc Columns:    2\nc\ns mip 1 2 o 122.5\ni 1 7\nj 1 40\nj 2 -10.5\ne o f\n"
-SAMPLES = {"cplex": CPLEX, "gurobi": GUROBI, "scip": SCIP, "highs": HIGHS, "cbc": CBC, "glpk": GLPK}
+SAMPLES = {"cplex": CPLEX, "gurobi": GUROBI, "copt": COPT, "xpress": XPRESS, "scip": SCIP, "highs": HIGHS}
+SAMPLES |= {"cbc": CBC, "glpk": GLPK}
 
 
 def read_text(tmp_path, text) -> Solution:
@@ -134,9 +140,9 @@ def test_documented_forms_are_read(tmp_path, solver, disguise):
     solution = read_text(tmp_path, text)
     assert solution.format == solver
     assert {name: value for name, value in solution.values.items() if value} == {"x1": 40.0, "x2": -10.5}
-    assert solution.objective == 122.5
+    assert solution.objective == (None if solver == "xpress" else 122.5)
     assert solution.bound is None
-    if solver == "gurobi":
+    if solver in ("gurobi", "copt", "xpress"):
         assert (solution.status, solution.limit) == ("", None)
     elif solver == "glpk":
         assert (solution.status, solution.limit, solution.proved_bound) == ("INTEGER OPTIMAL", None, None)
@@ -310,7 +316,7 @@ DAMAGED = {
     "gzip-cut": (gzip.compress(SCIP.encode() * 50)[:-20], "not an intact gzip file"),
     "other": ("Dear solver,\n", "Dear solver"),
     "model": ("Maximize\n obj: x\nEnd\n", "Maximize"),
-    "json": ('{"SolutionInfo": {}}\n', "CPLEX, Gurobi, SCIP, HiGHS or CBC"),
+    "json": ('{"SolutionInfo": {}}\n', "CPLEX, Gurobi, COPT, SCIP, HiGHS or CBC"),
     "cplex-cut": (CPLEX[:-60], "line 26: it is cut off or not XML"),
     "cplex-other-xml": ("<html></html>", "without a <CPLEXSolution>"),
     "cplex-no-name": (CPLEX.replace('name="x2" ', ""), "line 26: a <variable> needs a name"),
@@ -321,6 +327,7 @@ DAMAGED = {
     "gurobi-underscore": (GUROBI.replace("x1 40", "x1 4_0"), "line 3: the value '4_0'"),
     "gurobi-twice": (GUROBI + "x1 40\n", "line 6: the column 'x1' appears a second time"),
     "gurobi-objective": (GUROBI.replace("1.225e+02", "inf"), "line 2: the value 'inf' of 'Objective value'"),
+    "xpress-cut": (XPRESS[:-8], "line 3: the line 'ENDATA' is missing"),
     "scip-cut": (SCIP[:-8], r"line 4: .*\(obj:"),
     "scip-infinite": (SCIP.replace("40", "1e+400"), "line 3: the value '1e\\+400' of 'x1'"),
     "scip-twice": (SCIP.replace("x2", "x1"), "line 4: the column 'x1' appears"),

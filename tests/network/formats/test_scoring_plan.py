@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from scored_elsewhere import networks
 
+from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Structure
 from milpbn.network.formats import scoring_plan
+from milpbn.network.formats.pmml import classifier_to_pmml
+from milpbn.network.formats.python_format import classifier_to_python
+from milpbn.network.formats.r_script import classifier_to_r
 from milpbn.network.formats.scoring_plan import plans_of
+from milpbn.network.formats.spreadsheet import classifier_to_xlsx
+from milpbn.network.formats.sql import classifier_to_sql
 
 
 def test_every_result_is_used_once_and_every_feature_once():
@@ -36,3 +44,16 @@ def test_a_sum_that_is_too_large_is_refused(make_data, monkeypatch):
     monkeypatch.setattr(scoring_plan, "MOST_ENTRIES", 100)
     with pytest.raises(InputError, match="would need 256 entries, more than 100"):
         plans_of(classifier)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [classifier_to_sql, classifier_to_pmml, classifier_to_python, classifier_to_r, classifier_to_xlsx],
+)
+@pytest.mark.parametrize("name", ["P(u)", "predicted c"])
+def test_a_feature_with_the_name_of_a_result_is_refused(write, name):
+    """R replaced the column by the result, and SQL's query had two columns of one name."""
+    variables = (Variable(name, ("x", "y")), Variable("c", ("u", "v")))
+    data = Dataset("results", variables, np.eye(2, dtype=np.int32), np.ones(2))
+    with pytest.raises(InputError, match=f"column {re.escape(repr(name))} has the name of a result"):
+        write(Classifier.fit(data, Structure.naive_bayes(data.names)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -64,3 +66,13 @@ def test_characters_that_a_file_cannot_hold_are_refused():
     data = read_table(pd.DataFrame({"x": ["\ufffe", "b"] * 9, "y": list("pqpqpp") * 3}))
     with pytest.raises(InputError, match=r"holds the character '.ufffe', which a spreadsheet cannot hold"):
         classifier_to_xlsx(fitted(data.dataset(), ((1,), ())))
+
+
+def test_a_label_that_a_program_would_decode_is_escaped(tmp_path):
+    """Spreadsheets read ``_x0041_`` as A, which is another label here."""
+    data = read_table(pd.DataFrame({"x": ["_x0041_", "A"] * 9, "y": list("pqpqpp") * 3}))
+    (tmp_path / "c.xlsx").write_bytes(classifier_to_xlsx(fitted(data.dataset(), ((1,), ()))))
+    with zipfile.ZipFile(tmp_path / "c.xlsx") as packed:
+        texts = "".join(packed.read(name).decode() for name in packed.namelist() if name.endswith(".xml"))
+    assert "<t>_x005F_x0041_</t>" in texts
+    assert "<t>_x0041_</t>" not in texts
