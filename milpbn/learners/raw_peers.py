@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
+from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
@@ -39,6 +40,8 @@ from milpbn.trials.parts import validation_splits
 from milpbn.util.budget import Budget
 from milpbn.util.threads import library_threads
 
+#: How much larger the log-loss, in nats, with a temperature may be than with sigmoids.
+MISCALIBRATED = 0.1
 #: The most categories of a column that boosting takes as categories; others are numbered.
 MOST_CATEGORIES = 255
 
@@ -329,8 +332,8 @@ class RawSvm(RawPeer):
 
     Gamma is a factor over the number of columns. The choice has at most `most` rows. Accuracy is that of the machine.
     Probabilities are fitted to decision values of five folds (`CalibratedClassifierCV`, without an ensemble): a sigmoid
-    for two classes, a temperature for more, and sigmoids for these if the temperature makes all classes equally
-    probable.
+    for two classes, a temperature for more, and sigmoids for these if the temperature's log-loss of training rows is
+    larger by more than `MISCALIBRATED`.
     """
 
     name = "svm"
@@ -361,18 +364,18 @@ class RawSvm(RawPeer):
         several = np.flatnonzero(np.bincount(y)[y] > 1)
         y, fitted = y[several], matrix[several]
         weights = None if weights is None else weights[several]
-        curves = (self.two_classes,) if len(np.unique(y)) == 2 else (self.more_classes, self.two_classes)
-        for method in curves:
+        models = []
+        for curve in (self.more_classes, self.two_classes) if len(np.unique(y)) > 2 else (self.two_classes,):
             model = CalibratedClassifierCV(
                 SVC(cache_size=500, **chosen),
-                method=method,
+                method=curve,
                 cv=stratified_folds(y, self.folds, random_state),
                 ensemble=False,
-            ).fit(fitted, y, sample_weight=weights)
-            # A class that is not in every fold, or folds without an error, may leave a temperature that makes all
-            # classes equally probable.
-            if model.predict_proba(fitted).max() > 1.1 / len(model.classes_):
-                break
+            )
+            models.append(model.fit(fitted, y, sample_weight=weights))
+        losses = [log_loss(y, each.predict_proba(fitted), sample_weight=weights) for each in models]
+        # The search for a temperature fails where a class is not in every fold, or all held-out rows are right.
+        model = models[0] if losses[0] <= losses[-1] + MISCALIBRATED else models[-1]
         return make_pipeline(encode, model), chosen
 
     def predicted(self, model: Any, frame: pd.DataFrame) -> NDArray[np.intp]:
