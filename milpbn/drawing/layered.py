@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 #: Sweeps over all levels that order the nodes, and sweeps that place them.
 _ORDERING, _PLACING = 12, 16
@@ -108,6 +107,8 @@ def _placed(
     gap: float,
 ) -> NDArray[np.float64]:
     """Return the centres: each level as near to its neighbours' means as its order and the gaps allow."""
+    from scipy.optimize import isotonic_regression  # SciPy's optimisers take 0.2 s, in every run
+
     # With the least distances taken off, the order is a monotone sequence, and the nearest one an isotonic regression.
     centre = np.zeros(len(size))
     apart = []

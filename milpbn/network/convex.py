@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 
 #: Number of earlier steps that the solver's model of the curvature remembers.
 MEMORY = 20
@@ -36,12 +35,13 @@ def minimum(
     ends when no component of this scaled gradient exceeds `tolerance`, after so many `iterations`, or when `stopping`,
     asked after each of them, returns True. `more` are further options of scipy's L-BFGS-B.
     """
+    from scipy.optimize import minimize
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         value, gradient = loss(scale * point.reshape(start.shape))
         return value / unit, (scale * gradient).ravel() / unit
 
-    def callback(intermediate_result: OptimizeResult) -> None:
+    def callback(intermediate_result: object) -> None:
         if stopping():
             raise StopIteration
 

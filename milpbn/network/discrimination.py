@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from milpbn.network.intervals import Z_95, Interval, effective_size, score_interval, wilson_interval
 
@@ -177,6 +176,8 @@ def _auc_interval(auc: float, variance: float, m: float, n: float) -> Interval:
     Its ends are areas a with (auc - a)^2 = 1.96^2 f V(a), where V is the variance under exponential distributions
     (Hanley & McNeil 1982), symmetric, and f brings V(auc) to the given variance if that is larger.
     """
+    from scipy.optimize import brentq
+
     more = (m + n) / 2 - 1
 
     def model(a: float) -> float:

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
 Interval = tuple[float, float]
@@ -82,6 +81,8 @@ def _low_end(hits: NDArray[np.float64], misses: NDArray[np.float64], weights: ND
 
     if found == 0:
         return 0.0
+    from scipy.optimize import brentq
+
     # At 1 nothing is doubted: if all rows are right, the distance and the variance are both 0 there.
     c = brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
     return shortfall(c)[0]

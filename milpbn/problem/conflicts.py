@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -123,6 +122,8 @@ def feasible_structure(candidates: Candidates, rules: Rules) -> Structure | None
 
 def _feasible_by_milp(candidates: Candidates, rules: Rules) -> Structure | None:
     """Decide by rows (4)-(6) and (16) of Peharz & Pernkopf (2012), with Delta = V, and rows of the limits."""
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
     P, V = candidates.n_sets, candidates.n_variables
     blocks = [
         set_block(candidates),

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
@@ -83,6 +82,8 @@ def _weight(folds: Sequence[Fold]) -> float:
 
 def choose_temperature(folds: Sequence[Fold]) -> ParameterFit:
     """Return the factor on the log-joint with the smallest held-out log-loss, a convex function of it."""
+    from scipy.optimize import minimize_scalar
+
     weight = _weight(folds)
 
     def loss(factor: float) -> float:
