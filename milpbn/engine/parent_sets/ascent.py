@@ -89,6 +89,14 @@ def _grow(starts, free, masks, unplaced, cluster, random):  # type: ignore[no-un
             size += 1
 
 
+@kernel(linked=True)
+def _is_empty(words):  # type: ignore[no-untyped-def]
+    for w in words:
+        if w:
+            return False
+    return True
+
+
 @kernel(inner=True)
 def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def]
     """Leave members out of a cluster, in an order, as long as no free set of a member lies outside it."""
@@ -96,7 +104,8 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
     for v in order:
         if not has(cluster, v):
             continue
-        rest[:] = cluster
+        for w in range(len(cluster)):  # loops compile sooner than slices
+            rest[w] = cluster[w]
         drop(rest, v)
         found = True
         while found:
@@ -109,8 +118,9 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
                         drop(rest, i)
                         found = True
                         break
-        if np.any(rest):
-            cluster[:] = rest
+        if not _is_empty(rest):
+            for w in range(len(cluster)):
+                cluster[w] = rest[w]
 
 
 @kernel
@@ -131,7 +141,8 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
             starts[i] = m
             least = np.inf
             if changed[i]:
-                least = np.min(reduced[offsets[i] : offsets[i + 1]])
+                for p in range(offsets[i], offsets[i + 1]):
+                    least = min(least, reduced[p])
             for p in range(offsets[i], offsets[i + 1]):
                 if changed[i]:
                     reduced[p] -= least
@@ -139,10 +150,10 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                 if usable[p]:
                     free[m] = p
                     m += 1
+            changed[i] = False
         starts[n] = m
-        changed[:] = False
         unplaced = unplaceable(starts, free, masks)
-        if not np.any(unplaced):
+        if _is_empty(unplaced):
             return k
         most = -1.0
         for _ in range(max(1, min(TRIES, TRIES_OF_ALL // n))):
@@ -164,7 +175,8 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                             least = reduced[p]
             if least > most:
                 most = least
-                best[:] = cluster
+                for w in range(len(cluster)):
+                    best[w] = cluster[w]
         if most == np.inf:
             return -1
         for i in range(n):
@@ -173,7 +185,8 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                 for p in range(offsets[i], offsets[i + 1]):
                     if not meets(masks[p], best):
                         reduced[p] -= most
-        clusters[k] = best
+        for w in range(len(best)):
+            clusters[k, w] = best[w]
         multipliers[k] = most
     return end
 
