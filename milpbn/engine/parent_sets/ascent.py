@@ -91,10 +91,10 @@ def _grow(starts, free, masks, unplaced, cluster, random):  # type: ignore[no-un
 
 @kernel(linked=True)
 def _is_empty(words):  # type: ignore[no-untyped-def]
+    left = False
     for w in words:
-        if w:
-            return False
-    return True
+        left |= w > 0
+    return not left
 
 
 @kernel(inner=True)
