@@ -11,6 +11,7 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 #: Sweeps over all levels that order the nodes, and sweeps that place them.
@@ -107,8 +108,6 @@ def _placed(
     gap: float,
 ) -> NDArray[np.float64]:
     """Return the centres: each level as near to its neighbours' means as its order and the gaps allow."""
-    from scipy.optimize import isotonic_regression  # SciPy's optimisers take 0.2 s, in every run
-
     # With the least distances taken off, the order is a monotone sequence, and the nearest one an isotonic regression.
     centre = np.zeros(len(size))
     apart = []
@@ -125,7 +124,7 @@ def _placed(
                 near = above[i] + below[i] if both else (above[i] if down else below[i])
                 wanted.append(sum(centre[j] for j in near) / len(near) if near else centre[i])
                 weights.append(max(1e-3, len(near)))
-            fit = isotonic_regression(np.array(wanted) - apart[k], weights=np.array(weights))
+            fit = scipy.optimize.isotonic_regression(np.array(wanted) - apart[k], weights=np.array(weights))
             centre[rows[k]] = fit.x + apart[k]
     return centre
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 #: Number of earlier steps that the solver's model of the curvature remembers.
@@ -35,7 +36,6 @@ def minimum(
     ends when no component of this scaled gradient exceeds `tolerance`, after so many `iterations`, or when `stopping`,
     asked after each of them, returns True. `more` are further options of scipy's L-BFGS-B.
     """
-    from scipy.optimize import minimize
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         value, gradient = loss(scale * point.reshape(start.shape))
@@ -47,6 +47,8 @@ def minimum(
 
     options: Any = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": MEMORY, "gtol": tolerance}
     options |= {"ftol": 0.0, **more}
-    begin = (start / scale).ravel()
-    found = minimize(scaled, begin, jac=True, method="L-BFGS-B", callback=callback, options=options)
+    x0 = (start / scale).ravel()
+    found = scipy.optimize.minimize(
+        scaled, x0, jac=True, method="L-BFGS-B", callback=callback, options=options
+    )
     return scale * np.asarray(found.x).reshape(start.shape)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from milpbn.network.intervals import Z_95, Interval, effective_size, score_interval, wilson_interval
@@ -176,8 +177,6 @@ def _auc_interval(auc: float, variance: float, m: float, n: float) -> Interval:
     Its ends are areas a with (auc - a)^2 = 1.96^2 f V(a), where V is the variance under exponential distributions
     (Hanley & McNeil 1982), symmetric, and f brings V(auc) to the given variance if that is larger.
     """
-    from scipy.optimize import brentq
-
     more = (m + n) / 2 - 1
 
     def model(a: float) -> float:
@@ -189,7 +188,8 @@ def _auc_interval(auc: float, variance: float, m: float, n: float) -> Interval:
         def distance(a: float) -> float:
             return value - a - Z_95 * math.sqrt(factor * model(a))
 
-        return 0.0 if value <= 0 else float(brentq(distance, 0.0, min(value, 1 - 1e-9), xtol=1e-12))
+        top = min(value, 1 - 1e-9)
+        return 0.0 if value <= 0 else float(scipy.optimize.brentq(distance, 0.0, top, xtol=1e-12))
 
     return low_end(auc), 1 - low_end(1 - auc)
 

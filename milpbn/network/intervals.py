@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import ndtri, stdtrit
 
@@ -81,10 +82,8 @@ def _low_end(hits: NDArray[np.float64], misses: NDArray[np.float64], weights: ND
 
     if found == 0:
         return 0.0
-    from scipy.optimize import brentq
-
     # At 1 nothing is doubted: if all rows are right, the distance and the variance are both 0 there.
-    c = brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
+    c = scipy.optimize.brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
     return shortfall(c)[0]
 
 

@@ -258,7 +258,7 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
 
 @kernel
 def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ignore[no-untyped-def]
-    """Return one of some parent sets (indices) that a structure of weight `limit` or more may have, else -1.
+    """Return one of some parent sets (ascending indices) that a structure of weight `limit` or more may have, else -1.
 
     The other arguments are those of `heaviest`.
     """
@@ -288,12 +288,9 @@ def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ign
     free = top[-1] if n < len(top) else 0.0
     around = np.empty(1 << n)
     done = -1
-    wanted = np.zeros(len(g), dtype=np.bool_)
     for p in parent_sets:
-        wanted[p] = mask[p]
-    for p in range(len(g)):  # those of a variable follow each other
         i = space.variable[p]
-        if not wanted[p]:
+        if not mask[p]:
             continue
         if i >= n:
             if not g[p] + first[-1] < limit:

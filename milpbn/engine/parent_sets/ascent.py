@@ -89,23 +89,13 @@ def _grow(starts, free, masks, unplaced, cluster, random):  # type: ignore[no-un
             size += 1
 
 
-@kernel(linked=True)
-def _is_empty(words):  # type: ignore[no-untyped-def]
-    left = False
-    for w in words:
-        left |= w > 0
-    return not left
-
-
 @kernel(inner=True)
 def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def]
     """Leave members out of a cluster, in an order, as long as no free set of a member lies outside it."""
-    rest = cluster.copy()
     for v in order:
         if not has(cluster, v):
             continue
-        for w in range(len(cluster)):  # loops compile sooner than slices
-            rest[w] = cluster[w]
+        rest = cluster.copy()
         drop(rest, v)
         found = True
         while found:
@@ -118,8 +108,8 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
                         drop(rest, i)
                         found = True
                         break
-        if not _is_empty(rest):
-            for w in range(len(cluster)):
+        if np.any(rest):
+            for w in range(len(cluster)):  # loops compile sooner than slices
                 cluster[w] = rest[w]
 
 
@@ -141,8 +131,7 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
             starts[i] = m
             least = np.inf
             if changed[i]:
-                for p in range(offsets[i], offsets[i + 1]):
-                    least = min(least, reduced[p])
+                least = np.min(reduced[offsets[i] : offsets[i + 1]])
             for p in range(offsets[i], offsets[i + 1]):
                 if changed[i]:
                     reduced[p] -= least
@@ -153,7 +142,7 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
             changed[i] = False
         starts[n] = m
         unplaced = unplaceable(starts, free, masks)
-        if _is_empty(unplaced):
+        if not np.any(unplaced):
             return k
         most = -1.0
         for _ in range(max(1, min(TRIES, TRIES_OF_ALL // n))):
@@ -175,8 +164,7 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                             least = reduced[p]
             if least > most:
                 most = least
-                for w in range(len(cluster)):
-                    best[w] = cluster[w]
+                best[:] = cluster
         if most == np.inf:
             return -1
         for i in range(n):
@@ -185,8 +173,7 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                 for p in range(offsets[i], offsets[i + 1]):
                     if not meets(masks[p], best):
                         reduced[p] -= most
-        for w in range(len(best)):
-            clusters[k, w] = best[w]
+        clusters[k] = best
         multipliers[k] = most
     return end
 

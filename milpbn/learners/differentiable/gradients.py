@@ -95,8 +95,7 @@ def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
 def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
     """Write the positions of the first values of B samples in the table of family f."""
     places = work.places
-    for b in range(B):  # loops compile sooner than slices
-        places[b] = 0
+    places[:B] = 0
     for t in range(layout.length[f]):
         column, stride = work.codes[layout.members[f, t]], layout.strides[f, t]
         for b in range(B):
@@ -107,16 +106,14 @@ def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
 def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
     """Sum up log p(x, c) of the chosen families, R20 (9)."""
     C = np.uint64(work.logits.shape[1])
+    work.logits[:B] = 0.0
     logits = work.logits
-    for b in range(B):
-        for c in range(C):
-            logits[b, c] = 0.0
     for f in work.chosen:
         _find_places(layout, f, work, B)
         values = theta[layout.start[f] : layout.start[f + 1]]
         if layout.entries[f] == 1:
             for b in range(B):
-                for c in range(C):
+                for c in range(C):  # loops compile sooner than slices
                     logits[b, c] += values[work.places[b]]
             continue
         for b in range(np.uint64(B)):
@@ -154,8 +151,7 @@ def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignor
     C = np.uint64(work.logits.shape[1])
     label, slopes = work.codes[-1], work.slopes
     values, products = theta[layout.start[f] : layout.start[f + 1]], work.sums[:C]
-    for c in range(C):
-        products[c] = 0.0
+    products[:] = 0.0
     for x in range(n_doubtful):
         b = np.uint64(work.doubtful[x])
         place = np.uint64(work.places[b])

@@ -265,14 +265,12 @@ def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: 
     for m in range(len(cells)):
         table[cells[m], tables.true[m]] += tables.weights[m]
     block = n_folds * states[k]
-    others = _leave_out(table.reshape(size // block, n_folds, states[k] * Q)).reshape(size, Q)
+    table[:] = _leave_out(table.reshape(size // block, n_folds, states[k] * Q)).reshape(size, Q)
     plain = np.zeros((block, Q))
-    for r in range(size):  # loops compile sooner than slices
-        for c in range(Q):
-            table[r, c] = others[r, c]
-            if change:
-                plain[r % block, c] += table[r, c]
     if change:
+        for r in range(size):
+            for c in range(Q):  # loops compile sooner than slices
+                plain[r % block, c] += table[r, c]
         _to_logarithms(plain, states[k], smoothing, zero)
     _to_logarithms(table, states[k], smoothing, zero)
     for r in range(size):
