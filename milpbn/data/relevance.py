@@ -6,8 +6,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2, rankdata
 
 from milpbn.data.dataset import LESS_RELEVANT
 from milpbn.data.table import Table
@@ -32,7 +32,7 @@ def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = (
     if n <= most:
         return table
     values, continuous = table.values(rows)
-    ranks = rankdata(values, axis=0, nan_policy="omit")
+    ranks = scipy.stats.rankdata(values, axis=0, nan_policy="omit")
     codes = np.nan_to_num(ranks * INTERVALS // (len(rows) + 1), nan=INTERVALS).astype(np.int64)
     for i in np.flatnonzero(~continuous):  # a missing value is a state
         codes[:, i] = table.columns[table.features[i]].codes[rows] + 1
@@ -45,7 +45,7 @@ def of_relevant(table: Table, rows: NDArray[np.int64], kept: Collection[str] = (
     expected = np.maximum(counts.sum(axis=1, keepdims=True) * freq / len(rows), 1e-9)
     statistics = np.add.reduceat(((counts - expected) ** 2 / expected).sum(axis=1), begins)
     seen = np.add.reduceat(counts.any(axis=1).astype(np.int64), begins)
-    p_values = chi2.sf(statistics, np.maximum(1, (seen - 1) * (len(freq) - 1)))
+    p_values = scipy.stats.chi2.sf(statistics, np.maximum(1, (seen - 1) * (len(freq) - 1)))
     p_values[[name in kept for name in table.features]] = -1.0
     order = np.lexsort((-statistics, p_values))
     below = np.flatnonzero(p_values[order] <= FALSE_SHARE * np.arange(1, n + 1) / n)

@@ -11,8 +11,8 @@ from graphlib import TopologicalSorter
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 #: Sweeps over all levels that order the nodes, and sweeps that place them.
 _ORDERING, _PLACING = 12, 16
@@ -124,7 +124,7 @@ def _placed(
                 near = above[i] + below[i] if both else (above[i] if down else below[i])
                 wanted.append(sum(centre[j] for j in near) / len(near) if near else centre[i])
                 weights.append(max(1e-3, len(near)))
-            fit = isotonic_regression(np.array(wanted) - apart[k], weights=np.array(weights))
+            fit = scipy.optimize.isotonic_regression(np.array(wanted) - apart[k], weights=np.array(weights))
             centre[rows[k]] = fit.x + apart[k]
     return centre
 

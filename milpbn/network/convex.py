@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import OptimizeResult, minimize
 
 #: Number of earlier steps that the solver's model of the curvature remembers.
 MEMORY = 20
@@ -41,12 +41,14 @@ def minimum(
         value, gradient = loss(scale * point.reshape(start.shape))
         return value / unit, (scale * gradient).ravel() / unit
 
-    def callback(intermediate_result: OptimizeResult) -> None:
+    def callback(intermediate_result: object) -> None:
         if stopping():
             raise StopIteration
 
     options: Any = {"maxiter": iterations, "maxfun": 2 * iterations, "maxcor": MEMORY, "gtol": tolerance}
     options |= {"ftol": 0.0, **more}
-    begin = (start / scale).ravel()
-    found = minimize(scaled, begin, jac=True, method="L-BFGS-B", callback=callback, options=options)
+    x0 = (start / scale).ravel()
+    found = scipy.optimize.minimize(
+        scaled, x0, jac=True, method="L-BFGS-B", callback=callback, options=options
+    )
     return scale * np.asarray(found.x).reshape(start.shape)

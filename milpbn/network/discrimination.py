@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 from milpbn.network.intervals import Z_95, Interval, effective_size, score_interval, wilson_interval
 
@@ -188,7 +188,8 @@ def _auc_interval(auc: float, variance: float, m: float, n: float) -> Interval:
         def distance(a: float) -> float:
             return value - a - Z_95 * math.sqrt(factor * model(a))
 
-        return 0.0 if value <= 0 else float(brentq(distance, 0.0, min(value, 1 - 1e-9), xtol=1e-12))
+        top = min(value, 1 - 1e-9)
+        return 0.0 if value <= 0 else float(scipy.optimize.brentq(distance, 0.0, top, xtol=1e-12))
 
     return low_end(auc), 1 - low_end(1 - auc)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 from scipy.special import ndtri, stdtrit
 
 Interval = tuple[float, float]
@@ -83,7 +83,7 @@ def _low_end(hits: NDArray[np.float64], misses: NDArray[np.float64], weights: ND
     if found == 0:
         return 0.0
     # At 1 nothing is doubted: if all rows are right, the distance and the variance are both 0 there.
-    c = brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
+    c = scipy.optimize.brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
     return shortfall(c)[0]
 
 

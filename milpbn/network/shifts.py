@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import pearson3, skew
 
 from milpbn.data.dataset import UNKNOWN
 from milpbn.network.intervals import effective_size
@@ -130,14 +130,14 @@ def _p_value(value: float, null: NDArray[np.float64]) -> float:
     reached = int(np.count_nonzero(null >= value * (1 - 1e-12)))
     if reached >= FEW:
         return (1 + reached) / (1 + len(null))
-    return tail(value, float(null.mean()), float(null.std()), float(skew(null)))
+    return tail(value, float(null.mean()), float(null.std()), float(scipy.stats.skew(null)))
 
 
 def tail(value: float, mean: float, deviation: float, skewness: float) -> float:
     """Return the probability of a value at least as large, by Pearson's type III (Winkler et al. 2016)."""
     if not deviation > 0:
         return float(value <= mean + 1e-12 * abs(mean))
-    return float(pearson3.sf(value, skewness, loc=mean, scale=deviation))
+    return float(scipy.stats.pearson3.sf(value, skewness, loc=mean, scale=deviation))
 
 
 def excess(
@@ -171,8 +171,7 @@ def excess(
     )
     n, total = len(more), len(pooled)
     variance = float(pooled.var()) * (total - n) / (n * (total - 1))
-    skewness = (
-        float(skew(pooled)) * (total - 2 * n) * ((total - 1) / (n * (total - n))) ** 0.5 / max(1, total - 2)
-    )
+    of_mean = (total - 2 * n) * ((total - 1) / (n * (total - n))) ** 0.5 / max(1, total - 2)
+    skewness = float(scipy.stats.skew(pooled)) * of_mean
     p_value = tail(value - mean, float(pooled.mean()), variance**0.5, skewness)
     return Excess(name, value, mean, before, p_value)

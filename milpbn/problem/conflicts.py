@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
+import scipy
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -134,11 +134,11 @@ def _feasible_by_milp(candidates: Candidates, rules: Rules) -> Structure | None:
         blocks.append(features_block(candidates, rules.max_features, width))
         width += V - 1
     rows = stack(blocks, width)
-    result = milp(
+    result = scipy.optimize.milp(
         np.zeros(width),
         integrality=np.concatenate([np.ones(P), np.zeros(width - P)]),
-        bounds=Bounds(np.zeros(width), np.concatenate([np.ones(P), np.full(width - P, float(V))])),
-        constraints=LinearConstraint(rows.matrix, rows.lower, rows.upper),
+        bounds=scipy.optimize.Bounds(0.0, np.repeat([1.0, float(V)], [P, width - P])),
+        constraints=scipy.optimize.LinearConstraint(rows.matrix, rows.lower, rows.upper),
     )
     if result.x is None:
         return None

@@ -12,6 +12,7 @@ import pytest
 
 import milpbn
 from milpbn.claims.result import Result
+from milpbn.data import relevance
 from milpbn.data.relevance import MOST_FEATURES
 from milpbn.errors import DataWarning, InputError, NoIncumbentError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
@@ -147,7 +148,10 @@ def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
         assert not any(trial.ordered for trial in declared.parameters.additive.trials)
 
 
-def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constraints() -> None:
+def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constraints(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(relevance, "LEAST_FEATURES", 8)
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(60, MOST_FEATURES + 40))).add_prefix("x")
     kind = np.where(frame["x3"] + frame["x5"] > 0, "yes", "no")

@@ -200,7 +200,7 @@ def test_selection_screens_every_trial(kept):
     result = milpbn.solve_selected(
         data,
         Score(class_parents=False),
-        p_values=(0.8, 0.9),
+        p_values=(0.9,),
         max_parents_values=(2, 3),
         screen=8,
         threads=1,

@@ -202,6 +202,12 @@ def _sum_slack(space, g, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _descending(g, first):  # type: ignore[no-untyped-def]  # by itself: to compile a sort takes a second
+    """Return the indices from `first` on, the largest weight first."""
+    return np.argsort(-g[first:]) + first
+
+
+@kernel
 def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyped-def]
     """Return an upper bound on ``g @ eta``, g float64 of shape (P,), over the structures of a node.
 
@@ -233,8 +239,7 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
         return -np.inf
     first = space.offsets[-2]
     largest = -np.inf
-    for x in np.argsort(-g[first:]):
-        p = first + x
+    for p in _descending(g, first):
         if not mask[p]:
             continue
         # The weights descend, so that no later parent set of the class exceeds this.
@@ -253,7 +258,7 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
 
 @kernel
 def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ignore[no-untyped-def]
-    """Return one of some parent sets (indices) that a structure of weight `limit` or more may have, else -1.
+    """Return one of some parent sets (ascending indices) that a structure of weight `limit` or more may have, else -1.
 
     The other arguments are those of `heaviest`.
     """
@@ -283,7 +288,7 @@ def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ign
     free = top[-1] if n < len(top) else 0.0
     around = np.empty(1 << n)
     done = -1
-    for p in np.sort(parent_sets):
+    for p in parent_sets:
         i = space.variable[p]
         if not mask[p]:
             continue
@@ -336,8 +341,7 @@ def _unproved_arcs(space, g, mask, forced, n_forced, parent_sets, limit):  # typ
             highest = max(highest, gain[p])
     own, own_rank = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
     spare, spare_rank = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
-    for x in np.argsort(-g[first:]):
-        s = first + x
+    for s in _descending(g, first):
         if g[s] + free < limit:
             break
         if not mask[s]:
@@ -360,10 +364,9 @@ def _unproved_arcs(space, g, mask, forced, n_forced, parent_sets, limit):  # typ
                 continue
             if g[s] + value + (left[j, i] - weight[j, i] + g[p]) < limit:
                 continue
-            own[:] = weight
-            own_rank[:] = rank
-            own_rank[:, i] = ABSENT
-            own_rank[j, i] = rank[j, i]
+            for b in range(n):
+                for a in range(n):
+                    own[a, b], own_rank[a, b] = weight[a, b], ABSENT if b == i and a != j else rank[a, b]
             own[j, i] = g[p]
             alone, most = branching_bound(own, own_rank, spare, spare_rank)
             if most >= n_forced and not g[s] + alone < limit:

@@ -92,11 +92,10 @@ def _grow(starts, free, masks, unplaced, cluster, random):  # type: ignore[no-un
 @kernel(inner=True)
 def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def]
     """Leave members out of a cluster, in an order, as long as no free set of a member lies outside it."""
-    rest = cluster.copy()
     for v in order:
         if not has(cluster, v):
             continue
-        rest[:] = cluster
+        rest = cluster.copy()
         drop(rest, v)
         found = True
         while found:
@@ -110,7 +109,8 @@ def _shrink(starts, free, masks, cluster, order):  # type: ignore[no-untyped-def
                         found = True
                         break
         if np.any(rest):
-            cluster[:] = rest
+            for w in range(len(cluster)):  # loops compile sooner than slices
+                cluster[w] = rest[w]
 
 
 @kernel
@@ -139,8 +139,8 @@ def ascend(sets, reduced, clusters, multipliers, begin, end, changed, random):  
                 if usable[p]:
                     free[m] = p
                     m += 1
+            changed[i] = False
         starts[n] = m
-        changed[:] = False
         unplaced = unplaceable(starts, free, masks)
         if not np.any(unplaced):
             return k

@@ -63,7 +63,8 @@ def order_state(order: NDArray[np.int64]) -> OrderState:
 
 @kernel(linked=True)
 def _copy(state, other):  # type: ignore[no-untyped-def]
-    state.order[:], state.where[:], state.choice[:] = other.order, other.where, other.choice
+    for i in range(len(state.order)):  # loops compile sooner than slices
+        state.order[i], state.where[i], state.choice[i] = other.order[i], other.where[i], other.choice[i]
 
 
 @kernel(linked=True)

@@ -113,7 +113,8 @@ def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
         values = theta[layout.start[f] : layout.start[f + 1]]
         if layout.entries[f] == 1:
             for b in range(B):
-                logits[b] += values[work.places[b]]
+                for c in range(C):  # loops compile sooner than slices
+                    logits[b, c] += values[work.places[b]]
             continue
         for b in range(np.uint64(B)):
             place = np.uint64(work.places[b])

@@ -269,11 +269,13 @@ def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: 
     plain = np.zeros((block, Q))
     if change:
         for r in range(size):
-            plain[r % block] += table[r]
+            for c in range(Q):  # loops compile sooner than slices
+                plain[r % block, c] += table[r, c]
         _to_logarithms(plain, states[k], smoothing, zero)
     _to_logarithms(table, states[k], smoothing, zero)
     for r in range(size):
-        table[r] -= plain[r % block]
+        for c in range(Q):
+            table[r, c] -= plain[r % block, c]
 
 
 @kernel

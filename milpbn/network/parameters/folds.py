@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
@@ -88,7 +88,8 @@ def choose_temperature(folds: Sequence[Fold]) -> ParameterFit:
     def loss(factor: float) -> float:
         return sum(log_loss(factor * f.held_out_joint, f.held_out.weights) for f in folds) / weight
 
-    found = minimize_scalar(loss, bounds=(0.0, LARGEST_FACTOR), method="bounded", options={"xatol": 1e-6})
+    ends = (0.0, LARGEST_FACTOR)
+    found = scipy.optimize.minimize_scalar(loss, bounds=ends, method="bounded", options={"xatol": 1e-6})
     return _record("temperature", float(found.x), None, float(found.fun), generative_loss(folds), len(folds))
 
 
