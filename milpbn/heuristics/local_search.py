@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.heuristics.rounds import improve
-from milpbn.heuristics.subtree_exchange import SubtreeExchange
+from milpbn.heuristics.rounds import add_gains, improve
+from milpbn.heuristics.subtree_exchange import Scores, SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -18,21 +18,33 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.products import SLICE, add_columns
 from milpbn.util.graphs import families_with_class
 
+#: Where so many climbs ended is remembered.
+MOST_OPTIMA = 10_000
+
 
 class LocalSearch:
     """A structure of a problem, and moves that replace one variable's parent set.
 
     The search keeps the margins of all samples. One pass over a variable's coefficients then gives the scores of all
     its parent sets. The first structure must obey the problem's rules. A caller that runs several searches at a time
-    sets `parallel`, whether to use threads, to False.
+    sets `parallel`, whether to use threads, to False. Searches of one problem may share `optima`: where climbs ended,
+    as bytes of the choices, and the passes of their last rounds.
     """
 
-    def __init__(self, problem: Problem, structure: Structure, *, parallel: bool = True) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        structure: Structure,
+        *,
+        parallel: bool = True,
+        optima: dict[bytes, int] | None = None,
+    ) -> None:
         choice = problem.choice(structure)
         if choice is None:
             raise ValueError("the structure is outside the problem's candidates")
         self.problem = problem
         self.choice = choice
+        self._optima = {} if optima is None else optima
         margins = problem.margins
         self.parallel = (
             parallel and margins is not None and margins.n_rows * len(margins.columns) > TUNING.parallel_from
@@ -101,11 +113,6 @@ class LocalSearch:
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
         part = np.full(b - a, -np.inf)
-        changed = np.flatnonzero(choice != self.choice)
-        changed = changed[changed != variable]
-        sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
-        added = self._column[sets]
         part[wanted] = score_changes(
             margins.tables,
             margins.spreads,
@@ -114,10 +121,52 @@ class LocalSearch:
             self._column[a:b][wanted],
             margins.smallest,
             self.parallel,
-            added[added >= 0],
-            signs[added >= 0],
+            *self._changes(variable, choice),
         )
         return values + part
+
+    def _changes(
+        self, variable: int, choice: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the columns, with their factors, that make the logits those of a choice without one variable's set."""
+        changed = np.flatnonzero(choice != self.choice)
+        changed = changed[changed != variable]
+        sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
+        signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
+        added = self._column[sets]
+        return added[added >= 0], signs[added >= 0]
+
+    def _hopeful_scores(self, value: float) -> Scores:
+        """Return a function like `scores` that gives up sets, with -inf, once they cannot gain over the present score.
+
+        `value` is this score; it is none that is softened.
+        """
+        margins, linear, logits = self.problem.margins, self.problem.linear, self._logits
+        assert margins is not None
+        tables, cap, every = margins.tables, margins.softening.cap, np.arange(len(logits))
+        own, others = logits[every, tables.true], logits.copy()
+        others[every, tables.true] = -np.inf
+        least = own - others.max(axis=1)
+        # Numbers of two bytes are sorted by radix; on adult the sorting took a third of all otherwise.
+        near = np.clip(least, -3 * cap - 1, 3 * cap + 1) * (32_000 / (3 * cap + 1))
+        order = np.argsort(near.astype(np.int16), kind="stable")
+        now = np.minimum(least[order], cap)
+        left = np.append(np.cumsum((tables.weights[order] * (cap - now))[::-1])[::-1], 0.0)
+
+        def scores(
+            variable: int, wanted: NDArray[np.bool_], choice: NDArray[np.int64]
+        ) -> NDArray[np.float64]:
+            self.passes += 1
+            sets = int(self.problem.candidates.offsets[variable]) + np.flatnonzero(wanted)
+            columns, values = self._column[sets], np.full(len(wanted), -np.inf)
+            gains = linear[sets] - linear[choice[variable]] + (linear[choice] - linear[self.choice]).sum()
+            reach = cap + float(margins.spreads[columns[columns >= 0]].max(initial=0.0))
+            added = self._changes(variable, choice)
+            add_gains(tables, cap, logits, order, now, left, *added, columns, reach, gains)
+            values[wanted] = value + gains
+            return values
+
+        return scores
 
     def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
@@ -191,15 +240,19 @@ class LocalSearch:
 
         Changes that cannot gain according to the supergradient are not scored. The supergradient is computed once per
         round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
-        supergradient is valid throughout, and every change that could improve the score has been scored.
+        supergradient is valid throughout, and every change that could improve the score has been scored. Where a climb
+        ended, later ones end without another last round, whose passes they count.
         """
-        candidates = self.problem.candidates
+        candidates, optima = self.problem.candidates, self._optima
         known, improved = np.append(np.full(candidates.n_sets, -1), 0), True
         while improved and not stopping():
             self._add_features(stopping)
             improved = False
+            key, before, order = self.choice.tobytes(), self.passes, rng.permutation(candidates.n_variables)
+            if key in optima:
+                self.passes += optima[key]
+                break
             supergradient = self.supergradient()
-            order = rng.permutation(candidates.n_variables)
             if self._compiled and supergradient is not None:
                 improved, order = self._improve(supergradient, order, known, stopping), order[:0]
             for i in order:
@@ -227,6 +280,10 @@ class LocalSearch:
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
                 known[-1] += improved
+            if not improved and not stopping():
+                if len(optima) >= MOST_OPTIMA:
+                    optima.clear()
+                optima[key] = self.passes - before
         return self.value
 
     def _improve(
@@ -272,7 +329,10 @@ class LocalSearch:
         if known is None or SEVERAL in known[features]:  # no forest
             return False
         exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
-        other = exchange.first_gain(value, self.scores, TUNING.least_gain, stopping)
+        margins = self.problem.margins
+        hard = margins is not None and not margins.softening.smooth
+        scores = self._hopeful_scores(value) if hard else self.scores
+        other = exchange.first_gain(value, scores, TUNING.least_gain, stopping)
         if other is None:
             return False
         self.choice = other
@@ -310,7 +370,7 @@ def search(
     is the number of perturbations. `stopping` is called often, and the search ends when it returns True. `found` is
     called with every structure that is better than all previous ones. `parallel` says whether to use threads.
     """
-    rng = np.random.default_rng(random_state)
+    rng, optima = np.random.default_rng(random_state), dict[bytes, int]()
     best: tuple[float, NDArray[np.int64]] | None = None
 
     def keep(current: LocalSearch, value: float) -> None:
@@ -322,7 +382,7 @@ def search(
     for start in starts:
         if not problem.obeys(start):
             continue
-        current = LocalSearch(problem, start, parallel=parallel)
+        current = LocalSearch(problem, start, parallel=parallel, optima=optima)
         keep(current, current.value)
         if stopping():
             break
@@ -332,7 +392,8 @@ def search(
     for _ in range(restarts):
         if stopping():
             break
-        current = LocalSearch(problem, problem.candidates.structure(best[1]), parallel=parallel)
+        structure = problem.candidates.structure(best[1])
+        current = LocalSearch(problem, structure, parallel=parallel, optima=optima)
         current.perturb(rng, int(rng.integers(TUNING.fewest_changes, TUNING.most_changes)))
         keep(current, current.climb(rng, stopping))
     return problem.candidates.structure(best[1])
