@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.heuristics.rounds import add_gains, improve
-from milpbn.heuristics.subtree_exchange import Scores, SubtreeExchange
+from milpbn.heuristics.rounds import improve
+from milpbn.heuristics.subtree_exchange import SubtreeExchange, hopeful_scores
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -135,38 +135,6 @@ class LocalSearch:
         signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
         added = self._column[sets]
         return added[added >= 0], signs[added >= 0]
-
-    def _hopeful_scores(self, value: float) -> Scores:
-        """Return a function like `scores` that gives up sets, with -inf, once they cannot gain over the present score.
-
-        `value` is this score; it is none that is softened.
-        """
-        margins, linear, logits = self.problem.margins, self.problem.linear, self._logits
-        assert margins is not None
-        tables, cap, every = margins.tables, margins.softening.cap, np.arange(len(logits))
-        own, others = logits[every, tables.true], logits.copy()
-        others[every, tables.true] = -np.inf
-        least = own - others.max(axis=1)
-        # Numbers of two bytes are sorted by radix; on adult the sorting took a third of all otherwise.
-        near = np.clip(least, -3 * cap - 1, 3 * cap + 1) * (32_000 / (3 * cap + 1))
-        order = np.argsort(near.astype(np.int16), kind="stable")
-        now = np.minimum(least[order], cap)
-        left = np.append(np.cumsum((tables.weights[order] * (cap - now))[::-1])[::-1], 0.0)
-
-        def scores(
-            variable: int, wanted: NDArray[np.bool_], choice: NDArray[np.int64]
-        ) -> NDArray[np.float64]:
-            self.passes += 1
-            sets = int(self.problem.candidates.offsets[variable]) + np.flatnonzero(wanted)
-            columns, values = self._column[sets], np.full(len(wanted), -np.inf)
-            gains = linear[sets] - linear[choice[variable]] + (linear[choice] - linear[self.choice]).sum()
-            reach = cap + float(margins.spreads[columns[columns >= 0]].max(initial=0.0))
-            added = self._changes(variable, choice)
-            add_gains(tables, cap, logits, order, now, left, *added, columns, reach, gains)
-            values[wanted] = value + gains
-            return values
-
-        return scores
 
     def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
@@ -329,10 +297,11 @@ class LocalSearch:
         if known is None or SEVERAL in known[features]:  # no forest
             return False
         exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
-        margins = self.problem.margins
-        hard = margins is not None and not margins.softening.smooth
-        scores = self._hopeful_scores(value) if hard else self.scores
+        margins, scores, passes = self.problem.margins, self.scores, self.passes
+        if margins is not None and not margins.softening.smooth:
+            scores = hopeful_scores(self.problem, self.choice, self._logits, value, self._changes)
         other = exchange.first_gain(value, scores, TUNING.least_gain, stopping)
+        self.passes = passes + exchange.tried
         if other is None:
             return False
         self.choice = other

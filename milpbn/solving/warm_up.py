@@ -156,7 +156,6 @@ SMOOTH = [(changes._to_odds, "square False"), (changes._likelihoods, "tables nea
 HARD = [
     (changes._margins, "tables near number False some numbers"),
     (rounds.improve, "tables numbers softening numbers some some some some numbers some some square some"),
-    (rounds.add_gains, "tables number square some numbers numbers some numbers some number numbers"),
 ]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),
