@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.heuristics.rounds import improve
-from milpbn.heuristics.subtree_exchange import SubtreeExchange, hopeful_scores
+from milpbn.heuristics.subtree_exchange import SubtreeExchange, changes, hopeful_scores
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -121,20 +121,9 @@ class LocalSearch:
             self._column[a:b][wanted],
             margins.smallest,
             self.parallel,
-            *self._changes(variable, choice),
+            *changes(variable, self.choice, choice, self._column),
         )
         return values + part
-
-    def _changes(
-        self, variable: int, choice: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the columns, with their factors, that make the logits those of a choice without one variable's set."""
-        changed = np.flatnonzero(choice != self.choice)
-        changed = changed[changed != variable]
-        sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
-        added = self._column[sets]
-        return added[added >= 0], signs[added >= 0]
 
     def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
@@ -248,9 +237,7 @@ class LocalSearch:
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
                 known[-1] += improved
-            if not improved and not stopping():
-                if len(optima) >= MOST_OPTIMA:
-                    optima.clear()
+            if not improved and len(optima) < MOST_OPTIMA and not stopping():
                 optima[key] = self.passes - before
         return self.value
 
@@ -299,7 +286,7 @@ class LocalSearch:
         exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
         margins, scores, passes = self.problem.margins, self.scores, self.passes
         if margins is not None and not margins.softening.smooth:
-            scores = hopeful_scores(self.problem, self.choice, self._logits, value, self._changes)
+            scores = hopeful_scores(self.problem, self.choice, self._logits, value)
         other = exchange.first_gain(value, scores, TUNING.least_gain, stopping)
         self.passes = passes + exchange.tried
         if other is None:

@@ -23,8 +23,6 @@ from milpbn.problem.problem import Problem
 Move = tuple[float, list[int], int, NDArray[np.bool_]]
 #: Returns the score with each wanted parent set of a variable, given the wanted sets and the other variables' sets.
 Scores = Callable[[int, NDArray[np.bool_], NDArray[np.int64]], NDArray[np.float64]]
-#: Returns the columns, with their factors, that make the logits those of a choice without one variable's set.
-Changes = Callable[[int, NDArray[np.int64]], tuple[NDArray[np.int64], NDArray[np.float64]]]
 #: The fewest samples between two looks at what a change can still gain.
 PART = 512
 
@@ -121,8 +119,20 @@ class SubtreeExchange:
         return moves
 
 
+def changes(
+    variable: int, before: NDArray[np.int64], choice: NDArray[np.int64], column: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the columns, with their factors, that turn one choice's logits into another's without one variable."""
+    changed = np.flatnonzero(choice != before)
+    changed = changed[changed != variable]
+    sets = np.concatenate([before[[variable]], before[changed], choice[changed]])
+    signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
+    added = column[sets]
+    return added[added >= 0], signs[added >= 0]
+
+
 def hopeful_scores(
-    problem: Problem, before: NDArray[np.int64], logits: NDArray[np.float64], value: float, changes: Changes
+    problem: Problem, before: NDArray[np.int64], logits: NDArray[np.float64], value: float
 ) -> Scores:
     """Return `Scores` that give up sets, with -inf, once they cannot gain over the present score, `value`.
 
@@ -150,7 +160,7 @@ def hopeful_scores(
         columns, values = problem.column[sets], np.full(len(wanted), -np.inf)
         gains = linear[sets] - linear[choice[variable]] + (linear[choice] - linear[before]).sum()
         reach = cap + float(margins.spreads[columns[columns >= 0]].max(initial=0.0))
-        added, left, alive = changes(variable, choice), lost, np.arange(len(sets))
+        added, left, alive = changes(variable, before, choice, problem.column), lost, np.arange(len(sets))
         for part, some, now in parts:
             near, decided = _within_reach(part, some, *added, reach)
             out = np.empty(len(alive))
