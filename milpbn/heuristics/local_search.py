@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.heuristics.rounds import improve
-from milpbn.heuristics.subtree_exchange import SubtreeExchange
+from milpbn.heuristics.subtree_exchange import SubtreeExchange, changes, hopeful_scores
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -18,21 +18,33 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.products import SLICE, add_columns
 from milpbn.util.graphs import families_with_class
 
+#: Where so many climbs ended is remembered.
+MOST_OPTIMA = 10_000
+
 
 class LocalSearch:
     """A structure of a problem, and moves that replace one variable's parent set.
 
     The search keeps the margins of all samples. One pass over a variable's coefficients then gives the scores of all
     its parent sets. The first structure must obey the problem's rules. A caller that runs several searches at a time
-    sets `parallel`, whether to use threads, to False.
+    sets `parallel`, whether to use threads, to False. Searches of one problem may share `optima`: where climbs ended,
+    as bytes of the choices, and the passes of their last rounds.
     """
 
-    def __init__(self, problem: Problem, structure: Structure, *, parallel: bool = True) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        structure: Structure,
+        *,
+        parallel: bool = True,
+        optima: dict[bytes, int] | None = None,
+    ) -> None:
         choice = problem.choice(structure)
         if choice is None:
             raise ValueError("the structure is outside the problem's candidates")
         self.problem = problem
         self.choice = choice
+        self._optima = {} if optima is None else optima
         margins = problem.margins
         self.parallel = (
             parallel and margins is not None and margins.n_rows * len(margins.columns) > TUNING.parallel_from
@@ -101,11 +113,6 @@ class LocalSearch:
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
         part = np.full(b - a, -np.inf)
-        changed = np.flatnonzero(choice != self.choice)
-        changed = changed[changed != variable]
-        sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
-        signs = np.repeat([-1.0, 1.0], [1 + len(changed), len(changed)])
-        added = self._column[sets]
         part[wanted] = score_changes(
             margins.tables,
             margins.spreads,
@@ -114,8 +121,7 @@ class LocalSearch:
             self._column[a:b][wanted],
             margins.smallest,
             self.parallel,
-            added[added >= 0],
-            signs[added >= 0],
+            *changes(variable, self.choice, choice, self._column),
         )
         return values + part
 
@@ -191,15 +197,19 @@ class LocalSearch:
 
         Changes that cannot gain according to the supergradient are not scored. The supergradient is computed once per
         round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
-        supergradient is valid throughout, and every change that could improve the score has been scored.
+        supergradient is valid throughout, and every change that could improve the score has been scored. Where a climb
+        ended, later ones end without another last round, whose passes they count.
         """
-        candidates = self.problem.candidates
+        candidates, optima = self.problem.candidates, self._optima
         known, improved = np.append(np.full(candidates.n_sets, -1), 0), True
         while improved and not stopping():
             self._add_features(stopping)
             improved = False
+            key, before, order = self.choice.tobytes(), self.passes, rng.permutation(candidates.n_variables)
+            if key in optima:
+                self.passes += optima[key]
+                break
             supergradient = self.supergradient()
-            order = rng.permutation(candidates.n_variables)
             if self._compiled and supergradient is not None:
                 improved, order = self._improve(supergradient, order, known, stopping), order[:0]
             for i in order:
@@ -227,6 +237,8 @@ class LocalSearch:
             if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
                 improved = self._exchange_subtree(supergradient, stopping)
                 known[-1] += improved
+            if not improved and len(optima) < MOST_OPTIMA and not stopping():
+                optima[key] = self.passes - before
         return self.value
 
     def _improve(
@@ -272,7 +284,11 @@ class LocalSearch:
         if known is None or SEVERAL in known[features]:  # no forest
             return False
         exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
-        other = exchange.first_gain(value, self.scores, TUNING.least_gain, stopping)
+        margins, scores, passes = self.problem.margins, self.scores, self.passes
+        if margins is not None and not margins.softening.smooth:
+            scores = hopeful_scores(self.problem, self.choice, self._logits, value)
+        other = exchange.first_gain(value, scores, TUNING.least_gain, stopping)
+        self.passes = passes + exchange.tried
         if other is None:
             return False
         self.choice = other
@@ -310,7 +326,7 @@ def search(
     is the number of perturbations. `stopping` is called often, and the search ends when it returns True. `found` is
     called with every structure that is better than all previous ones. `parallel` says whether to use threads.
     """
-    rng = np.random.default_rng(random_state)
+    rng, optima = np.random.default_rng(random_state), dict[bytes, int]()
     best: tuple[float, NDArray[np.int64]] | None = None
 
     def keep(current: LocalSearch, value: float) -> None:
@@ -322,7 +338,7 @@ def search(
     for start in starts:
         if not problem.obeys(start):
             continue
-        current = LocalSearch(problem, start, parallel=parallel)
+        current = LocalSearch(problem, start, parallel=parallel, optima=optima)
         keep(current, current.value)
         if stopping():
             break
@@ -332,7 +348,8 @@ def search(
     for _ in range(restarts):
         if stopping():
             break
-        current = LocalSearch(problem, problem.candidates.structure(best[1]), parallel=parallel)
+        structure = problem.candidates.structure(best[1])
+        current = LocalSearch(problem, structure, parallel=parallel, optima=optima)
         current.perturb(rng, int(rng.integers(TUNING.fewest_changes, TUNING.most_changes)))
         keep(current, current.climb(rng, stopping))
     return problem.candidates.structure(best[1])

@@ -146,8 +146,9 @@ class _Recipe:
         # A start, and monotone wishes without names, are about all features.
         asked = options.monotone
         every = options.start is not None or not isinstance(asked, Mapping | None)
+        wished = asked if isinstance(asked, Mapping) else ()
         names = set(source.features) if isinstance(source, Table) else set()
-        self.kept = names if every else names & {*self.constraints.names, *(asked or ())}
+        self.kept = names if every else names & {*self.constraints.names, *wished}
         most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
         self.sources = Sources(self._exact, tan_structure, Room(most))
         self.interrupted, self.searched = False, True

@@ -104,22 +104,24 @@ def fill(tables, columns, codes, label, true, alpha):  # type: ignore[no-untyped
 
 
 def pairs_of(
-    tables: Tables, inside: NDArray[np.bool_], entries: NDArray[np.int64], room: NDArray[np.float32]
+    tables: Tables,
+    sample: NDArray[np.int64],
+    label: NDArray[np.int64],
+    entries: NDArray[np.int64],
+    room: NDArray[np.float32],
 ) -> Pairs:
-    """Return marked pairs, and the parent sets among `entries` that have coefficients.
+    """Return pairs of a sample and a competing class, and the parent sets among `entries` that have coefficients.
 
-    `inside` has shape (M, Q). The matrix takes its memory from `room`, a vector.
+    The pairs, shape (N,), are in the order of their samples. The matrix takes its memory from `room`, a vector.
     """
-    sample, label = np.nonzero(inside)
-    sizes = inside.sum(axis=1)
-    samples = np.flatnonzero(sizes)
     columns = np.searchsorted(tables.columns, entries)
     columns = columns[np.argsort(tables.domain[columns], kind="stable")]
     alpha = room[: len(columns) * len(sample)].reshape(len(columns), len(sample))
     true = tables.true.take(sample).astype(np.uint32)
     fill(tables, columns, tables.codes.take(sample, axis=1), label.astype(np.uint32), true, alpha)
-    first = np.concatenate([[0], np.cumsum(sizes[samples])]).astype(np.int64)
-    return Pairs(alpha, tables.columns[columns], first, tables.weights[samples])
+    begins = np.flatnonzero(np.diff(sample, prepend=-1))
+    first = np.append(begins, len(sample))
+    return Pairs(alpha, tables.columns[columns], first, tables.weights[sample[begins]])
 
 
 @kernel(inner=True)

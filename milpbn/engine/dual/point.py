@@ -294,18 +294,20 @@ def on_pairs(
     so every bound is one of the model over these parent sets. If there are no pairs, or their matrix does not fit into
     `room`, the steps use the tables, and all classes.
     """
-    samples = np.asarray(inside.any(axis=1))
-    few = on_samples(model, samples)
-    some = logits[samples]
+    Q = logits.shape[1]
+    places = np.flatnonzero(inside)
+    sample = places // Q
     entries = np.flatnonzero(chosen & (model.column >= 0))
-    if not len(some) or len(entries) * int(inside.sum()) > len(room):
-        return few, some
-    pairs = pairs_of(model.tables, inside, entries, room)
+    samples = np.zeros(len(logits), dtype=np.bool_)
+    samples[sample] = True
+    if not len(sample) or len(entries) * len(sample) > len(room):
+        return on_samples(model, samples), logits[samples]
+    pairs = pairs_of(model.tables, sample, places - Q * sample, entries, room)
     column = np.full(len(chosen), -1)
     column[pairs.entries] = np.arange(len(pairs.entries))
-    own = some[np.arange(len(some)), few.tables.true]
-    margins = (own[:, None] - some)[inside[samples]]
-    return few._replace(column=column, pairs=pairs), margins[None, :]
+    margins = logits[sample, model.tables.true.take(sample)] - logits.take(places)
+    offset = model.softening.cap * float(model.tables.weights[~samples].sum())
+    return model._replace(column=column, pairs=pairs, offset=offset), margins[None, :]
 
 
 def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:

@@ -63,8 +63,7 @@ def order_state(order: NDArray[np.int64]) -> OrderState:
 
 @kernel(linked=True)
 def _copy(state, other):  # type: ignore[no-untyped-def]
-    for i in range(len(state.order)):  # loops compile sooner than slices
-        state.order[i], state.where[i], state.choice[i] = other.order[i], other.where[i], other.choice[i]
+    state.order[:], state.where[:], state.choice[:] = other.order, other.where, other.choice
 
 
 @kernel(linked=True)

@@ -64,6 +64,8 @@ class PrimalHeuristic:
         self._events, self._lock = events, lock
         #: The oracle's answers from which a climb has begun, in this order.
         self._climbed: dict[bytes, None] = {}
+        #: Where climbs ended (`LocalSearch`).
+        self._optima: dict[bytes, int] = {}
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
@@ -140,7 +142,7 @@ class PrimalHeuristic:
         structure = self.problem.candidates.structure(point.found)
         if not self.problem.obeys(structure):
             return
-        search = LocalSearch(self.problem, structure, parallel=False)
+        search = LocalSearch(self.problem, structure, parallel=False, optima=self._optima)
         rng = np.random.default_rng([self.random_state, n_climbed])
         value = search.climb(rng, self._events.budget.over)
         self.offer(search.structure, value)
@@ -159,7 +161,7 @@ class PrimalHeuristic:
                 return
             self._set(next_climb=branchings + now.pause, climbs=now.climbs + 1)
             rng = np.random.default_rng([self.random_state, 1, now.climbs + 1])
-        search = LocalSearch(self.problem, now.base, parallel=False)
+        search = LocalSearch(self.problem, now.base, parallel=False, optima=self._optima)
         search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
         value = search.climb(rng, self._events.budget.over)
         with self._lock:
