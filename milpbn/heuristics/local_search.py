@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.heuristics.rounds import improve
-from milpbn.heuristics.subtree_exchange import SubtreeExchange, changes, hopeful_scores
+from milpbn.heuristics.subtree_exchange import Scores, SubtreeExchange, changes, hopeful_scores
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -284,7 +284,8 @@ class LocalSearch:
         if known is None or SEVERAL in known[features]:  # no forest
             return False
         exchange = SubtreeExchange(self.problem.candidates, self.choice, supergradient)
-        margins, scores, passes = self.problem.margins, self.scores, self.passes
+        margins, passes = self.problem.margins, self.passes
+        scores: Scores = self.scores
         if margins is not None and not margins.softening.smooth:
             scores = hopeful_scores(self.problem, self.choice, self._logits, value)
         other = exchange.first_gain(value, scores, TUNING.least_gain, stopping)
