@@ -65,7 +65,7 @@ what was chosen, seconds and versions. `benchmarks/raw_methods.py` has the metho
   log-loss. `splines` has cubic splines of the numbers with six knots at quantiles.
 - **svm:** `SVC` with a Gaussian kernel on standardised numbers and indicators; five values each of C and gamma by
   held-out accuracy, on at most 5,000 rows. Accuracy is that of the machine; probabilities are fitted to decision values
-  of five folds: a sigmoid for two classes, a temperature for more.
+  of five folds: a sigmoid for two classes, a temperature for more, sigmoids where it fails.
 - **naive-bayes:** five bins of the numbers, Laplace's estimates; for orientation.
 
 That boosting takes its rounds from the mean over the folds, and the SVM a temperature, was settled after a look at
