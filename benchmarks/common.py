@@ -21,6 +21,7 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments.cells import KeptCells
+from milpbn.experiments.images import IMAGES, image_folder, read_images
 from milpbn.experiments.paper import compute as compute_study
 from milpbn.experiments.protocol import TEST_SET, Part, parts
 from milpbn.experiments.runner import Study, missing
@@ -111,7 +112,10 @@ def command(options: argparse.Namespace, *names: str) -> str:
 
 
 def training_rows(name: str, data_dir: Path | None) -> Dataset:
-    """Return the training rows of a data set of the catalog, or of an embedded instance if `data_dir` is None."""
+    """Return training rows: of images, of the catalog, or without `data_dir` of an embedded instance."""
+    if name in IMAGES:
+        parts = read_images(name, image_folder(name, data_dir))
+        return next(iter(parts.values())).train
     return read_table(name, data_dir=data_dir).dataset("train")
 
 
