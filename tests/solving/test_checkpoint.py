@@ -108,7 +108,7 @@ def proved(result: Result) -> bool:
 def test_a_search_in_parts_is_the_search_in_one(name: str, whole, tmp_path: Path) -> None:
     case, parts, path = CASES[name], [], tmp_path / "c.npz"
     # Stops within an expansion, which asks up to 200 times, and between two.
-    stops = (31, 500, 700, 900, 10**9) if name == "sm" else (150, 10**9)
+    stops = (31, 500, 700, 900, 10**9) if name == "sm" else (60, 10**9)
     for questions in stops:
         parts.append(search(case, tmp_path, checkpoint=path, interrupted=stopping_after(questions)))
         if proved(parts[-1][0]):
