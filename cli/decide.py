@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @decision_options("The class that is missed or to detect; default the rarer of two.")
 @option_group(
     "Decision",
-    "learnt",
+    "goal",
     option(
         "--sensitivity", NUMBER, "Find this share of the class, with as few alarms as possible; needs DATA."
     ),
@@ -44,7 +44,7 @@ def decide(
     classifier: str,
     data: str | None,
     decision: DecisionOptions,
-    learnt: Values,
+    goal: Values,
     chosen: RowOptions,
     output: str,
     quiet: bool,
@@ -71,7 +71,7 @@ def decide(
     from milpbn.network import load_any_classifier, save_classifier
 
     loaded = load_any_classifier(classifier)
-    if sum(value is not None for value in (decision.costs, *vars(learnt).values())) != 1:
+    if sum(value is not None for value in (decision.costs, *vars(goal).values())) != 1:
         raise InputError("Give one of --cost, --costs, --sensitivity, --alarm-rate and --conformal.")
     figures: ClassFigures | None = None
     if decision.costs is not None:
@@ -84,16 +84,21 @@ def decide(
         from milpbn.network.parameters.sets import calibrate_sets
         from milpbn.network.parameters.thresholds import decide_by_folds
 
-        samples, _ = chosen.read(loaded, data, "test" if learnt.calibrate_on == "new" else "train")
+        samples, _ = chosen.read(loaded, data, "test" if goal.calibrate_on == "new" else "train")
         say_notes(samples.notes, quiet=quiet)
-        if learnt.calibrate_on is not None:
-            calibrated = calibrate_sets(loaded, samples, learnt.calibrate_on)
+        if goal.calibrate_on is not None:
+            calibrated = calibrate_sets(loaded, samples, goal.calibrate_on)
             save_classifier(calibrated, output)
             assert calibrated.conformal is not None
             say(f"sets         calibrated on {calibrated.conformal.origin}")
             return
-        shares = {"sensitivity": learnt.sensitivity, "alarm_rate": learnt.alarm_rate}
-        decided, figures = decide_by_folds(loaded, samples, **shares, positive=decision.positive)  # type: ignore[assignment]
+        decided, figures = decide_by_folds(  # type: ignore[assignment]
+            loaded,
+            samples,
+            sensitivity=goal.sensitivity,
+            alarm_rate=goal.alarm_rate,
+            positive=decision.positive,
+        )
     save_classifier(decided, output)
     assert decided.decision is not None
     say(f"decision     {decided.decision.described(decided.classes)}")

@@ -58,7 +58,7 @@ def parse_path(text: str) -> str:
     if not text.strip():
         raise ValueError("is empty, and names no file; a variable of the shell may not be set")
     if text == "-":
-        raise ValueError("means neither standard input nor standard output here; name a file, if so ./-")
+        raise ValueError("means neither standard input nor standard output here; a file of this name is ./-")
     return text
 
 

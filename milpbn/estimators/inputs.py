@@ -90,7 +90,7 @@ def features_frame(
         if reset and y is None:
             validate_data(estimator, X, y, **options)  # raises
         X = validate_data(estimator, X, **options)
-        frame = _inferred(pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]))
+        frame = _inferred(in_numbers(pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])])))
         used = frame.drop(columns=list(asked_out(frame, drop, features)))
         if finite is False:
             _check_finite(estimator, used, allow_missing)
@@ -101,7 +101,6 @@ def features_frame(
 
 def _inferred(frame: pd.DataFrame) -> pd.DataFrame:
     """Return columns of objects with the type of their values; integers beside missing values are not rounded."""
-    frame = in_numbers(frame)
     found = frame.infer_objects()
     for k, (given, kind) in enumerate(zip(frame.dtypes, found.dtypes, strict=True)):
         if given != kind and kind == np.float64 and found.iloc[:, k].abs().max() > MAX_EXACT:

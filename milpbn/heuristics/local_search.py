@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.heuristics.rounds import improve
-from milpbn.heuristics.subtree_exchange import Scores, SubtreeExchange, changes, hopeful_scores
+from milpbn.heuristics.subtree_exchange import Scores, SubtreeExchange, changed_columns, hopeful_scores
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import SEVERAL
@@ -18,7 +18,7 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.products import SLICE, add_columns
 from milpbn.util.graphs import families_with_class
 
-#: Where so many climbs ended is remembered.
+#: The most ends of climbs that are remembered.
 MOST_OPTIMA = 10_000
 
 
@@ -121,7 +121,7 @@ class LocalSearch:
             self._column[a:b][wanted],
             margins.smallest,
             self.parallel,
-            *changes(variable, self.choice, choice, self._column),
+            *changed_columns(variable, self.choice, choice, self._column),
         )
         return values + part
 
@@ -197,8 +197,9 @@ class LocalSearch:
 
         Changes that cannot gain according to the supergradient are not scored. The supergradient is computed once per
         round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
-        supergradient is valid throughout, and every change that could improve the score has been scored. Where a climb
-        ended, later ones end without another last round, whose passes they count.
+        supergradient is valid throughout, and every change that could improve the score has been scored. A later climb
+        that comes to the same structure ends there without that round. It counts the passes of the round, so that
+        what depends on the passes is the same as without the memory.
         """
         candidates, optima = self.problem.candidates, self._optima
         known, improved = np.append(np.full(candidates.n_sets, -1), 0), True

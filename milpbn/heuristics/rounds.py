@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from milpbn.heuristics.tuning import TUNING
-from milpbn.problem.changes import _margins, _within_reach
+from milpbn.problem.changes import add_up_margins, within_reach
 from milpbn.problem.products import add_columns
 from milpbn.util.compiled import kernel
 
@@ -70,9 +70,9 @@ def improve(  # type: ignore[no-untyped-def]
             continue
         sets, rest = sets[:n], linear[np.delete(choice, i)].sum()
         away = _used(column, choice[i : i + 1])
-        near, decided = _within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
+        near, decided = within_reach(tables, logits, away, np.full(len(away), -1.0), reach)
         values = np.empty(n)
-        _margins(tables, near, softening.cap, False, column[sets], values)
+        add_up_margins(tables, near, softening.cap, False, column[sets], values)
         values = (linear[sets] + rest) + (values + decided * softening.cap)
         best = np.argmax(values)
         if values[best] > values[0] + LEAST_GAIN:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import SEVERAL, Candidates
-from milpbn.problem.changes import _margins, _within_reach
+from milpbn.problem.changes import add_up_margins, within_reach
 from milpbn.problem.problem import Problem
 
 #: Bound on the gain, indices of the parent sets on the reversed path, new root, and its candidate sets to score.
@@ -119,7 +119,7 @@ class SubtreeExchange:
         return moves
 
 
-def changes(
+def changed_columns(
     variable: int, before: NDArray[np.int64], choice: NDArray[np.int64], column: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the columns, with their factors, that turn one choice's logits into another's without one variable."""
@@ -134,40 +134,45 @@ def changes(
 def hopeful_scores(
     problem: Problem, before: NDArray[np.int64], logits: NDArray[np.float64], value: float
 ) -> Scores:
-    """Return `Scores` that give up sets, with -inf, once they cannot gain over the present score, `value`.
+    """Return `Scores` that stop scoring a parent set, and return -inf for it, once it cannot gain any more.
 
-    The score is one that is not softened, `before` the present choice, shape (V,), and `logits`, shape (M, Q), its own.
+    A gain is one over `value`, the score of the present choice `before`, shape (V,), whose logits are `logits`, shape
+    (M, Q). Samples are scored in parts, those with the smallest margins first. A set is given up if it would not gain
+    even with a margin of gamma for all samples of the later parts. The score must not be softened.
     """
     margins, linear = problem.margins, problem.linear
     assert margins is not None
     tables, cap, every = margins.tables, margins.softening.cap, np.arange(len(logits))
     own, others = logits[every, tables.true], logits.copy()
     others[every, tables.true] = -np.inf
-    least = own - others.max(axis=1)
+    margin = own - others.max(axis=1)
     # Numbers of two bytes are sorted by radix; on adult the sorting took a third of all otherwise.
-    near = np.clip(least, -3 * cap - 1, 3 * cap + 1) * (32_000 / (3 * cap + 1))
-    order = np.argsort(near.astype(np.int16), kind="stable")
-    parts = []
+    rounded = np.clip(margin, -3 * cap - 1, 3 * cap + 1) * (32_000 / (3 * cap + 1))
+    order = np.argsort(rounded.astype(np.int16), kind="stable")
+    parts, most_gain = [], 0.0
     for some in np.split(order, range(step := max(PART, len(order) // 8), len(order), step)):
         part = tables._replace(
             codes=tables.codes.take(some, axis=1), true=tables.true[some], weights=tables.weights[some]
         )
-        parts.append((part, logits[some], float(part.weights @ np.minimum(least[some], cap))))
-    lost = cap * float(tables.weights.sum()) - sum(now for *_, now in parts)
+        present = float(part.weights @ np.minimum(margin[some], cap))
+        room = cap * float(part.weights.sum()) - present
+        parts.append((part, logits[some], present, room))
+        most_gain += room
 
     def scores(variable: int, wanted: NDArray[np.bool_], choice: NDArray[np.int64]) -> NDArray[np.float64]:
         sets = int(problem.candidates.offsets[variable]) + np.flatnonzero(wanted)
         columns, values = problem.column[sets], np.full(len(wanted), -np.inf)
         gains = linear[sets] - linear[choice[variable]] + (linear[choice] - linear[before]).sum()
         reach = cap + float(margins.spreads[columns[columns >= 0]].max(initial=0.0))
-        added, left, alive = changes(variable, before, choice, problem.column), lost, np.arange(len(sets))
-        for part, some, now in parts:
-            near, decided = _within_reach(part, some, *added, reach)
-            out = np.empty(len(alive))
-            _margins(part, near, cap, False, columns[alive], out)
-            gains[alive] += out + (decided * cap - now)
-            left -= cap * float(part.weights.sum()) - now
-            hopeful = gains[alive] + left > TUNING.least_gain
+        added = changed_columns(variable, before, choice, problem.column)
+        alive, attainable = np.arange(len(sets)), most_gain
+        for part, its_logits, present, room in parts:
+            near, decided = within_reach(part, its_logits, *added, reach)
+            reached = np.empty(len(alive))
+            add_up_margins(part, near, cap, False, columns[alive], reached)
+            gains[alive] += reached + (decided * cap - present)
+            attainable -= room
+            hopeful = gains[alive] + attainable > TUNING.least_gain
             gains[alive[~hopeful]], alive = -np.inf, alive[hopeful]
             if not len(alive):
                 break

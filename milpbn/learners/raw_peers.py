@@ -40,7 +40,7 @@ from milpbn.trials.parts import validation_splits
 from milpbn.util.budget import Budget
 from milpbn.util.threads import library_threads
 
-#: How much larger the log-loss, in nats, with a temperature may be than with sigmoids.
+#: Sigmoids replace a temperature whose log-loss of the training rows is larger than theirs by more than this, in nats.
 MISCALIBRATED = 0.1
 #: The most categories of a column that boosting takes as categories; others are numbered.
 MOST_CATEGORIES = 255
@@ -364,18 +364,21 @@ class RawSvm(RawPeer):
         several = np.flatnonzero(np.bincount(y)[y] > 1)
         y, fitted = y[several], matrix[several]
         weights = None if weights is None else weights[several]
-        models = []
-        for curve in (self.more_classes, self.two_classes) if len(np.unique(y)) > 2 else (self.two_classes,):
-            model = CalibratedClassifierCV(
-                SVC(cache_size=500, **chosen),
-                method=curve,
-                cv=stratified_folds(y, self.folds, random_state),
-                ensemble=False,
-            )
-            models.append(model.fit(fitted, y, sample_weight=weights))
-        losses = [log_loss(y, each.predict_proba(fitted), sample_weight=weights) for each in models]
-        # The search for a temperature fails where a class is not in every fold, or all held-out rows are right.
-        model = models[0] if losses[0] <= losses[-1] + MISCALIBRATED else models[-1]
+
+        def calibrated(curve: str) -> CalibratedClassifierCV:
+            folds = stratified_folds(y, self.folds, random_state)
+            machine = SVC(cache_size=500, **chosen)
+            model = CalibratedClassifierCV(machine, method=curve, cv=folds, ensemble=False)
+            return model.fit(fitted, y, sample_weight=weights)
+
+        def loss(model: CalibratedClassifierCV) -> float:
+            return float(log_loss(y, model.predict_proba(fitted), sample_weight=weights))
+
+        model = calibrated(self.two_classes)
+        if len(np.unique(y)) > 2:
+            # The search for a temperature fails where a class is not in every fold, or all held-out rows are right.
+            other = calibrated(self.more_classes)
+            model = other if loss(other) <= loss(model) + MISCALIBRATED else model
         return make_pipeline(encode, model), chosen
 
     def predicted(self, model: Any, frame: pd.DataFrame) -> NDArray[np.intp]:

@@ -22,7 +22,7 @@ from milpbn.util.threads import in_parts
 #: Smaller sums of odds are replaced by it before the logarithm. They occur only where a column's table differs by 690
 #: nats between two classes, far from any structure that a search accepts.
 LEAST_SUM = 1e-300
-#: Samples that `_within_reach` takes at a time, so that their logits stay in the cache.
+#: Samples that `within_reach` takes at a time, so that their logits stay in the cache.
 BLOCK = 512
 #: No column, and no factor.
 NOTHING, NO_FACTORS = np.empty(0, dtype=np.int64), np.empty(0)
@@ -67,7 +67,7 @@ def score_changes(
     if not smallest:
         beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
         reach = beyond + float(spreads[columns[columns >= 0]].max(initial=0.0))
-    near, decided = _within_reach(tables, logits, added, factors, reach)
+    near, decided = within_reach(tables, logits, added, factors, reach)
     least = _to_odds(near.gaps, tables.two_tables) if softening.smooth else np.empty(0)
     out = np.empty(len(columns))
 
@@ -75,7 +75,7 @@ def score_changes(
         if softening.smooth:
             _likelihoods(tables, near, least, columns[begin:end], out[begin:end])
         else:
-            _margins(tables, near, softening.cap, smallest, columns[begin:end], out[begin:end])
+            add_up_margins(tables, near, softening.cap, smallest, columns[begin:end], out[begin:end])
 
     in_parts(part, len(columns), parallel)
     return out if smallest else out + decided * softening.cap
@@ -94,7 +94,7 @@ class Near(NamedTuple):
 
 
 @kernel(fastmath={"nnan", "nsz"})
-def _within_reach(tables, logits, added, factors, reach):  # type: ignore[no-untyped-def]
+def within_reach(tables, logits, added, factors, reach):  # type: ignore[no-untyped-def]
     """Return the samples with a margin below `reach` once some columns are added, and the weight of the others."""
     # Unsigned indices into flat arrays need no check for negatives, so the loops are vectorised.
     M, Q = logits.shape[0], np.uint64(logits.shape[1])
@@ -173,7 +173,7 @@ def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _margins(tables, near, cap, smallest, columns, out):  # type: ignore[no-untyped-def]
+def add_up_margins(tables, near, cap, smallest, columns, out):  # type: ignore[no-untyped-def]
     """Write the score of some samples with each of some columns added, given the log-odds against all classes."""
     sample, gaps, weights = near.sample, near.gaps, near.weights
     Q = gaps.shape[1]

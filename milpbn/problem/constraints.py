@@ -165,7 +165,7 @@ class Constraints:
 
 
 def _listed(value: Any) -> Any:
-    """Return a value with lists in the place of tuples."""
+    """Return a value with lists in the place of tuples and sets."""
     if isinstance(value, Mapping):
         return {key: _listed(item) for key, item in value.items()}
     return value if isinstance(value, str) or not isinstance(value, Iterable) else list(map(_listed, value))

@@ -146,7 +146,7 @@ SEARCH = [
     (duals._gradient_range, "tables weights flags numbers 0 0"),
     (duals.weigh, "tables softening square number weights"),
     (products._best_margins, "tables some flags numbers 0 0"),
-    (changes._within_reach, "tables square some numbers number"),
+    (changes.within_reach, "tables square some numbers number"),
     (products.total_score, "tables softening square False"),
     (changes.table_spreads, "tables"),
     (information._add_information, "codes some some numbers numbers number 0 square"),
@@ -154,7 +154,7 @@ SEARCH = [
 #: Those of scores with a smooth minimum, and of the others.
 SMOOTH = [(changes._to_odds, "square False"), (changes._likelihoods, "tables near numbers some numbers")]
 HARD = [
-    (changes._margins, "tables near number False some numbers"),
+    (changes.add_up_margins, "tables near number False some numbers"),
     (rounds.improve, "tables numbers softening numbers some some some some numbers some some square some"),
 ]
 ROOT = [

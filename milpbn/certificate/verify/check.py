@@ -361,7 +361,7 @@ class _Check:
             limit = (self.cutoff if self.exact or job.fixed is not None else self.bound) - constant
             arguments = (self.space, gradient, job.mask, forced, len(job.edges))
             if job.fixed is not None:
-                parent_set = unproved(*arguments, job.fixed, limit)
+                parent_set = unproved(*arguments, np.sort(job.fixed), limit)
                 if parent_set >= 0:
                     raise InputError(
                         f"The certificate removes parent set {parent_set} at node {job.node}, but does not prove that "

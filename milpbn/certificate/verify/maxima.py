@@ -258,9 +258,9 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
 
 @kernel
 def unproved(space, g, mask, forced, n_forced, parent_sets, limit):  # type: ignore[no-untyped-def]
-    """Return one of some parent sets (ascending indices) that a structure of weight `limit` or more may have, else -1.
+    """Return one of some parent sets (indices) that a structure of weight `limit` or more may have, else -1.
 
-    The other arguments are those of `heaviest`.
+    The indices ascend, so that each variable's work is done once. The other arguments are those of `heaviest`.
     """
     slack = _sum_slack(space, g, mask)
     if slack == np.inf:

@@ -8,7 +8,7 @@ file    status that means "optimal"         bound in the file   bound that follo
 ======  ==================================  ==================  =====================================================
 CPLEX   ``integer optimal solution``        ``bestBound``, if   the objective: this status (101) means a gap of 0
         ``integer optimal, tolerance``      it is written       none: the file does not state the allowed gap
-Gurobi  none: the file has no status        none                none (nor for COPT and Xpress)
+Gurobi  none: the file has no status        none                none (the same for COPT and Xpress)
 HiGHS   ``Optimal``                         from version 1.16   none: ``mip_rel_gap`` may be above 0 (default 1e-4)
 SCIP    ``optimal solution found`` (shell;  none                the objective: after a gap limit the status is
         PySCIPOpt writes no status)                             ``gap limit reached``

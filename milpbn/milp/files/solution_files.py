@@ -121,7 +121,7 @@ def _reader_of(first: str, lines: _Lines) -> Callable[[_Lines], Solution]:
     if re.match(r"c( Problem:|$)|s (mip|bas|ipt) ", first):
         return _refuse_glpk_raw
     words = first.split()
-    if re.match(r"NAME\b", first):
+    if re.match(r"NAME\b", first) and "ROWS" not in map(str.strip, lines.lines):  # else it is a model
         return _read_xpress
     if first.startswith("#") or (len(words) == 2 and _float(words[1]) is not None):
         return _read_gurobi

@@ -315,6 +315,7 @@ DAMAGED = {
     "zeros": (b"x1 0\n\0\0\0", "not text"),
     "gzip-cut": (gzip.compress(SCIP.encode() * 50)[:-20], "not an intact gzip file"),
     "other": ("Dear solver,\n", "Dear solver"),
+    "mps-model": ("NAME m\nROWS\n N obj\nCOLUMNS\nENDATA\n", "begins with 'NAME m', so it is not a solution"),
     "model": ("Maximize\n obj: x\nEnd\n", "Maximize"),
     "json": ('{"SolutionInfo": {}}\n', "CPLEX, Gurobi, COPT, SCIP, HiGHS or CBC"),
     "cplex-cut": (CPLEX[:-60], "line 26: it is cut off or not XML"),
