@@ -50,7 +50,7 @@ def test_all_scores_of_a_kind_need_the_same_kernels() -> None:
         [job for stage in needed(name, 2, rows=True).values() for job in stage] for name in ("sm", "cll")
     )
     assert {job.name for job in set(soft) ^ set(smooth)} == {
-        "_margins",
+        "add_up_margins",
         "improve",
         "_to_odds",
         "_likelihoods",
