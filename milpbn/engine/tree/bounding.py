@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.records import Inequalities
-from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, Goal, take_compiled_steps
+from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, PRUNED, Goal, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
 from milpbn.engine.dual.pairs import mark_near
 from milpbn.engine.dual.point import Model, Point, Subproblem, empty_point, evaluate_compiled, on_pairs
@@ -28,6 +28,8 @@ _STEPS = TUNING.node_steps
 #: first burst ends where the temperature of the children is known. A call from Python takes a tenth of a millisecond.
 BURSTS = (_STEPS.burst,) * _STEPS.bursts
 FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst + _STEPS.burst, *BURSTS[1:])
+#: Relative rounding error of bounds from the matrix of pairs, which is float32.
+SINGLE = float(np.finfo(np.float32).eps)
 
 
 class Incumbents(Protocol):
@@ -117,12 +119,12 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
     start = float(state.temperature)
     near = np.zeros(point.logits.shape, dtype=np.bool_)
     chosen = np.zeros(len(node.allowed), dtype=np.bool_)
-    first, climbed = True, False
+    first, climbed, room = True, False, worker.room
     while True:
         # Earlier selections stay selected, because points move back and forth.
         mark_near(model.tables, model.softening, point.logits, width, near)
         chosen |= _promising(model, node, point, reach * (before - worker.target))
-        few, logits = on_pairs(model, near, chosen, point.logits, worker.room)
+        few, logits = on_pairs(model, near, chosen, point.logits, room)
         state.bound, state.relaxed = np.inf, -np.inf
         start_there = point._replace(logits=logits, direction=np.empty_like(logits))
         status = _take_bursts(
@@ -147,6 +149,8 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
             climbed = True
         if ended:
             return True
+        if status == PRUNED and bound - steps_bound <= SINGLE * abs(bound):
+            room = room[:0]  # the rounding errors of the matrix decided
         if missed and not first:
             width, reach = _STEPS.widening * width, _STEPS.widening * reach
         first = False

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from running import FixedIncumbent, random_data, whole_node
 
+from milpbn.data import read_table
 from milpbn.engine.dual.inequalities import child_limits
 from milpbn.engine.dual.point import empty_point, place
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.root import model_of
+from milpbn.engine.tree import children
 from milpbn.engine.tree.bounding import Context, Worker, _promising, _warmer, tighten
+from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
 from milpbn.util.budget import Budget
 
 
@@ -68,3 +74,20 @@ def test_left_out_samples_and_parent_sets_do_not_weaken_the_bound(score):
 
 def test_children_start_warmer_after_poor_steps_and_colder_after_full_ones():
     assert _warmer(0.1) > 1.0 == _warmer(0.7) > _warmer(1.0) > _warmer(0.0) == 0.0
+
+
+def test_rounding_errors_of_the_matrix_of_pairs_do_not_use_up_the_steps(monkeypatch):
+    """With heavy rows the bound on the matrix, which is float32, is below the target, and the true one above."""
+    data = read_table("tic-tac-toe").dataset()
+    steps = []
+
+    def counted(worker, node, before):
+        going_on = tighten(worker, node, before)
+        steps.append(int(worker.point.state.steps))
+        return going_on
+
+    monkeypatch.setattr(children, "tighten", counted)
+    heavy = replace(data, weights=60 * data.weights, request=None)
+    result = solve(heavy, Score("sm", p=0.99, class_parents=False), threads=1, verbose=False)
+    assert result.reason == "optimal"
+    assert sum(n >= 2 * TUNING.node_steps.most_steps for n in steps) < len(steps) / 10
