@@ -58,8 +58,8 @@ select_options = option_group(
     option(
         "--select-by by",
         click.Choice(["accuracy", "log-loss", "roc-auc", "average-precision", "cost"]),
-        "What --select, --p cv, --max-parents cv and --recipe compare on held-out rows; default accuracy, or what "
-        "the recipe compares: log-loss. Average precision is that of the rarer of two classes; cost needs --cost.",
+        "What --select, --p cv, --max-parents cv and --recipe readable compare on held-out rows; default accuracy, and "
+        "log-loss with the recipe. Average precision is that of the rarer of two classes; cost needs --cost.",
     ),
     option(
         "--average",
@@ -107,7 +107,7 @@ def solve(
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
 
-    DATA is a CSV, TSV, ARFF or Parquet file (also .gz), or the name of a catalog entry (--data-dir) or of an
+    DATA is a CSV, TSV, ARFF, .dat or Parquet file (also .gz), or the name of a catalog entry (--data-dir) or of an
     embedded instance (milpbn instances). Without DATA, the default instance is solved. A file that ends in .jkl has
     the local scores of parent sets, as GOBNILP and BLIP write them, and no data: its best structure has no classifier.
 

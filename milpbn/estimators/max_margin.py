@@ -36,19 +36,19 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
     objective : str, default="sm"
         The score that the structure maximises: ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl``, ``aic``,
         ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
-    recipe : {"accurate"} or None, default=None
-        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid. Options that
-        differ from their defaults stay as they are, and so does ``parameters="ml"``. Without `time_limit` it takes at
-        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
+    recipe : {"accurate", "readable"} or None, default=None
+        Choose cuts, parameters and more by held-out log-loss: curves and tables on fine cuts, or from a recommended
+        grid. Options that differ from their defaults stay as they are. Without `time_limit` it takes at most 10
+        minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
     select : str or None, default=None
         Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2"``, as
         ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
         trials. Half of `time_limit` is for the trials; without it, each trial may take a minute.
     select_by : {"accuracy", "log-loss", "roc-auc", "average-precision", "cost"} or None, default=None
-        What a recipe, `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means what the
-        recipe compares, log-loss, or else accuracy.
+        What the recipe "readable", `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means
+        log-loss with the recipe, and else accuracy.
     average : int, default=1
-        With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
+        With "readable" or another selection, average the posteriors of the networks of so many of its best settings.
         Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
     p : float, "cv" or None, default=None
         The margin that is enough, as a probability: a sample whose class is more probable, against the strongest other
@@ -64,7 +64,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, SearchParameters, BaseBNClassi
     {score}
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
-        choice to a recipe, and means ``ml`` without one.
+        choice to a recipe, and means ``ml`` without one; "accurate" takes None only.
     monotone : mapping, array-like or None, default=None
         Features in which the log-odds of a class never fall (1 or "+") or never rise (-1 or "-"), whatever the others
         are: by name, such as ``{"age": 1}``, or a number for each column, as ``monotonic_cst`` of scikit-learn. Of two

@@ -128,10 +128,10 @@ class DeclaredOptions:
     )
     parameters: str | None = option(
         None,
-        "How the classifier's parameters are fitted after the search: relative frequencies (ml, the default), maximum "
-        "conditional likelihood (cll), the same but shrunk towards ml (hybrid), or the log-joint of ml times a factor "
-        "(temperature). Folds choose their values unless these are given: cll:10, hybrid:0.5:10, temperature:0.7. "
-        "Score and bound are always those under ml.",
+        "How the classifier's parameters are fitted after the search: relative frequencies (ml, the default of solve; "
+        "learners have their own), maximum conditional likelihood (cll), the same but shrunk towards ml (hybrid), "
+        "or the log-joint of ml times a factor (temperature). Folds choose their values unless these are given: "
+        "cll:10, hybrid:0.5:10, temperature:0.7. Score and bound are always those under ml.",
         completes=("ml", "cll", "hybrid", "temperature"),
         metavar="ml|cll|hybrid|temperature",
     )

@@ -92,7 +92,7 @@ class Options(DeclaredOptions):
         where the rarer class is missed unless ``"positive"`` names it. The classifier then predicts the class of least
         expected cost (`milpbn.Classifier.deciding`).
     output : path or None
-        File for ``result.json``, written at the end, and meanwhile at every change, but not more than every 15 seconds.
+        File for ``result.json``, written at the end, and meanwhile when it changed, after pauses of up to 15 seconds.
     trace : path or None
         File for the any-time trace, as JSON lines.
     certificate : path or None

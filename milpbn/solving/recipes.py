@@ -103,7 +103,7 @@ class Choices:
     """What a user wants validation to choose; not both a grid and a recipe, nor an average of nothing that is chosen.
 
     With `p` or `max_parents`, they are chosen from `P_GRID` and `MAX_PARENTS_GRID`, as Peharz and Pernkopf (2012) do.
-    `grid` is as for `Grid.parse`. `by`, accuracy or log-loss, is what is compared; without it, accuracy or the
+    `grid` is as for `Grid.parse`. `by`, one of `CRITERIA`, is what is compared; without it, accuracy or the
     criterion of the recipe. `average` is the number of the best settings whose networks are averaged.
     """
 

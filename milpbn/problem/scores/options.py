@@ -27,7 +27,7 @@ class DeclaredScore:
     name: str = option("sm", "One of the scores; default sm.", spelling=("--score",), kw_only=False)
     p: float | None = option(
         None,
-        "gamma = log(p / (1 - p)); default 0.99. cv: choose p by validation.",
+        "gamma = log(p / (1 - p)); default 0.99. cv (solve only): choose p by validation.",
         validation=True,
         compare=False,
         refused=_GAMMA,
@@ -47,7 +47,7 @@ class DeclaredScore:
     )
     max_parents: int = option(
         2,
-        "Maximum number of parents of a variable, the class included; default 2. cv: choose 1 or 2 by validation.",
+        "Maximum number of parents of a variable, the class included; default 2. cv (solve only): choose 1 or 2.",
         validation=True,
         range=Range(
             1, float("inf"), "max_parents counts all parents and must be at least {low}, got {value}."
