@@ -28,11 +28,12 @@ from milpbn.learners.registry import get_learner
         # numbers
         (("0.0", "1.0"), ("0", "1", "0.5"), (0, 1, None)),
         (("1", "x"), ("1.0", "01", "+1", "1.00", "1e0", "X"), (0, None, None, None, None, None)),
+        (("0", "x"), ("-0.0", "-0", "-00"), (0, 0, None)),
         (("1.10", "1E5", "x"), ("1.1", "100000"), (None, None)),
         (("0.1", "x"), ("0.10000000149011612", "0.10"), (None, None)),
         (("9007199254740993", "x"), ("9007199254740992",), (None,)),
         # truth values, if all states are
-        (("False", "True"), ("TRUE", "t", "F", "1", "0.0", "yes"), (1, 1, 0, 1, 0, None)),
+        (("False", "True"), ("TRUE", "t", "F", "1", "-0.0", "yes"), (1, 1, 0, 1, 0, None)),
         (("F", "T"), ("False", "true", "1", "0"), (0, 1, 1, 0)),
         (("0", "1"), ("True", "false", "T"), (1, 0, None)),
         (("F", "M"), ("0", "False", "f"), (None, None, None)),

@@ -243,6 +243,7 @@ def test_infinity_is_refused() -> None:
         (lambda X, y: (X, np.linspace(0, 1, len(y))), "Unknown label type: continuous"),
         (lambda X, y: (X, np.where(y, np.nan, 1.0)), "Input y contains NaN"),
         (lambda X, y: (X, np.where(y, None, "a")), "Input y contains NaN"),
+        (lambda X, y: (X, np.where(y, "a", np.array(1, dtype=object))), "objects of the type int, str"),
         (lambda X, y: (X, np.zeros(len(y))), r"one class only in the training data \('0'\)"),
         (lambda X, y: (X[:0], y[:0]), "0 sample"),
         (lambda X, y: (X.assign(real=[{}] * len(X)), y), "'real' of X holds a dict"),
