@@ -256,6 +256,9 @@ def test_unusable_data_are_refused(change: Any, sentence: str) -> None:
 
 def test_columns_in_another_order_are_refused() -> None:
     X, y = mixed()
+    numbered = X[["real"]].assign(other=-X["real"]).set_axis([0, 1], axis=1)
+    with pytest.raises(ValueError, match="in another order"):  # scikit-learn does not look at numbers
+        NaiveBayesClassifier(missing="state").fit(numbered, y).predict(numbered[[1, 0]])
     model = NaiveBayesClassifier().fit(X, y)
     with pytest.raises(ValueError, match="same order"):
         model.predict(X[X.columns[::-1]])
