@@ -188,7 +188,8 @@ class StateLabels:
         if not abs(number) <= MAX_EXACT:
             return None
         usual = number_label(number)
-        label = label.removeprefix("-") if number == 0 else label
+        if number == 0 and not (self._codes.keys() & {"0", "0.0"} and self._codes.keys() & {"-0", "-0.0"}):
+            label = label.removeprefix("-")
         return (
             number if self.numeric or label == usual or (label == f"{usual}.0" and "." not in usual) else None
         )
