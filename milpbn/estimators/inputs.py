@@ -182,8 +182,8 @@ def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
     check_consistent_length(np.empty(n_rows), y)
     if y.dtype == object and not all(isinstance(label, str) for label in y):
         kinds = ", ".join(sorted({type(label).__name__ for label in y}))
-        raise InputError(
-            f"y holds objects of the type {kinds}; give labels of one type of NumPy: y.astype(str)."
+        raise InputError(  # its first words are those that scikit-learn's rules ask for
+            f"Unknown label type: y holds objects of the type {kinds}; give labels of one type: y.astype(str)."
         )
     check_classification_targets(y)
     return y
