@@ -63,7 +63,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = in_pandas(X)
         if y is None:
             validate_data(self, X, y)  # raises
-        given, X = X, validate_data(self, X, dtype=np.float64)
+        given, X = X if hasattr(X, "columns") else np.asarray(X), validate_data(self, X, dtype=np.float64)
         for _, column in pd.DataFrame(given).reset_index(drop=True).items():
             if column.dtype.kind != "f":
                 Column.of(column, "X").check_apart("X", nominal=False)
