@@ -64,7 +64,7 @@ def bound(
       milpbn bound table.csv --target class --p 0.9
     """
     how = search.options
-    score.refuse_choices("A bound is for")
+    score.refuse_choices("A bound is for", fits=False)
     spec = score.score()
 
     from milpbn.instances import DEFAULT

@@ -38,7 +38,7 @@ def score(
       milpbn solve table.csv --output result.json
       milpbn score mine.txt table.csv --bound result.json
     """
-    score.refuse_choices("A structure is scored for")
+    score.refuse_choices("A structure is scored for", fits=False)
 
     from milpbn.claims.result import Result
     from milpbn.learners.appraisal import suboptimality

@@ -12,6 +12,7 @@ from milpbn.cli.types import word
 from milpbn.errors import InputError
 from milpbn.problem.scores.options import DeclaredScore
 from milpbn.problem.scores.registry import ALIASES, SCORES, list_names
+from milpbn.util.options import declared, spelling
 
 if TYPE_CHECKING:
     from milpbn.problem.scores.spec import Score
@@ -31,10 +32,14 @@ class ScoreOptions:
 
         return Score(**self.given)
 
-    def refuse_choices(self, subject: str) -> None:
-        """Refuse ``cv``; the subject, with its verb, begins the sentence."""
+    def refuse_choices(self, subject: str, *, fits: bool = True) -> None:
+        """Refuse ``cv``, and what has no effect if the verb fits no classifier; the subject begins the sentence."""
         if self.choose_p or self.choose_max_parents:
             raise InputError(f"{subject} one gamma and one max_parents; cv is for milpbn solve.")
+        for item in () if fits else declared(DeclaredScore):
+            words = item.metadata.get("of_classifiers")
+            if words is not None and item.name in self.given and not self.score().kind.smooths:
+                raise InputError(words.format(option=spelling(item), score=self.score().name))
 
 
 @option_group(

@@ -66,7 +66,7 @@ def stability(
     Example:
       milpbn stability table.csv --target class --p 0.9 --samples 100 --n-jobs 2 --time-limit-each 10
     """
-    score.refuse_choices("The samples are searched for")
+    score.refuse_choices("The samples are searched for", fits=False)
     from milpbn.problem.structures import structured
     from milpbn.solving.stability import stability as bootstrapped
     from milpbn.util.threads import all_cores

@@ -258,6 +258,29 @@ class Column:
         if value is not None:
             raise InputError(f"Column {self.name!r} of {where} holds {value}, not a finite number; {remedy}.")
 
+    def check_apart(self, where: str, *, nominal: bool) -> None:
+        """Check that no two different integers or decimals are one number in float64, or one label if `nominal`.
+
+        Raises `InputError` with the first two that are.
+        """
+        order = np.argsort(self.numbers, kind="stable")
+        for k in np.flatnonzero(np.diff(self.numbers[order]) == 0):
+            one, other = (self.values[j] for j in order[k : k + 2])
+            same_label = label_of(one) == label_of(other)
+            if _exact(one) != _exact(other) and (same_label or not nominal):
+                raise InputError(
+                    f"Column {self.name!r} of {where} holds {one} and {other}, which are one number in float64; "
+                    "subtract the smallest value from all of them, or turn the column into text and declare it nominal."
+                )
+
+
+def _exact(value: object) -> object:
+    """Return the number that a value stands for without rounding; of short texts, as floats are written, rounded."""
+    if not isinstance(value, str):
+        return int(value) if isinstance(value, Integral) else value
+    number = number_of(value)
+    return Decimal(value.strip()) if abs(number) > MAX_EXACT else number
+
 
 def take_column(frame: pd.DataFrame, name: object, option: str, where: str) -> pd.Series:
     """Return the column that an option names; a number stands for itself.

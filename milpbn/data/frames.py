@@ -83,7 +83,8 @@ def _numbers(column: pd.Series) -> pd.Series | None:
         return None
     if any(isinstance(value, BOOLEAN) or abs(value) > MAX_EXACT for value in present):
         return None
-    return column.map(float, na_action="ignore").astype(float)
+    floats = column.map(float, na_action="ignore").astype(float)
+    return floats if floats.nunique() == column.nunique() else None
 
 
 def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:

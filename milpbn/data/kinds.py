@@ -42,7 +42,7 @@ def decide_kinds(
 
     The class column, `target`, is always nominal; None if there is none. Raises `InputError` if a declared column does
     not exist or is declared as both kinds, if the class column is declared continuous or looks continuous, or if a
-    value of a continuous column is not a finite number.
+    value of a continuous column is not a finite number or float64 takes two different ones for one.
     """
     where, entry, continuous, nominal = raw.where, raw.entry, options.continuous, options.nominal
     unknown = [name for name in (entry.continuous if entry else ()) if name not in raw.frame.columns]
@@ -75,6 +75,7 @@ def decide_kinds(
     for name, kind in kinds.items():
         if kind == "continuous":
             columns[name].check_numeric(where, "correct the value or declare the column nominal")
+        columns[name].check_apart(where, nominal=kind == "nominal")
     return kinds
 
 

@@ -11,9 +11,9 @@ the value is in the state that means the same:
 - the interval that contains the number, or the whole interval.
 
 Where several states mean the same, such as 01 and 1 as texts, only those with the same label match. Where not all
-states are numbers (`milpbn.data.dataset.Variable.numeric`), only 1 and 1.0 are the same number: 01, 1.10 and 1E5 may be
-codes, unless an interval contains the number. Whatever matches no state is missing if it is null or one of
-`MISSING_MARKERS`; else training never saw it.
+states are numbers (`milpbn.data.dataset.Variable.numeric`), only 1 and 1.0, and 0 and -0.0, are the same number: 01,
+1.10 and 1E5 may be codes, unless an interval contains the number. Whatever matches no state is missing if it is null or
+one of `MISSING_MARKERS`; else training never saw it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NUMBER = re.compile(
 )
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?", re.ASCII)
 
-_BITS = {"0": False, "1": True, "0.0": False, "1.0": True}
+_BITS = {"0": False, "1": True, "0.0": False, "1.0": True, "-0": False, "-0.0": False}
 _WORDS = {"true": True, "TRUE": True, "True": True, "false": False, "FALSE": False, "False": False}
 _LETTERS = {"t": True, "T": True, "f": False, "F": False}
 
@@ -176,6 +176,7 @@ class StateLabels:
         for code, state in enumerate(self.states):
             number = self._number(state)
             more = [] if number is None or number != int(number) else [f"{int(number)}", f"{int(number)}.0"]
+            more += ["-0", "-0.0"] if number == 0 else []  # so SQL writes the float -0.0
             truth = self._truths.get(state)
             more += [word for word, value in self._truths.items() if value is truth]
             more = [text for text in dict.fromkeys(more) if text not in taken and self.code(text) == code]
@@ -187,6 +188,8 @@ class StateLabels:
         if not abs(number) <= MAX_EXACT:
             return None
         usual = number_label(number)
+        if number == 0 and not (self._codes.keys() & {"0", "0.0"} and self._codes.keys() & {"-0", "-0.0"}):
+            label = label.removeprefix("-")
         return (
             number if self.numeric or label == usual or (label == f"{usual}.0" and "." not in usual) else None
         )

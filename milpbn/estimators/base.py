@@ -314,6 +314,10 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         """Return checked features as the model reads them, with the classes of the rows."""
         data, states = self._encoded(X), self._states()
         codes = [states.get(label, UNKNOWN) for label in labels(self, y, data.n_samples).tolist()]
+        if not any(code != UNKNOWN for code in codes):
+            raise InputError(
+                f"No label of y is one of the classes, which are {list(states)}; give y its type."
+            )
         return Encodings.of([_changed(part, -1, codes) for part in encodings_of(data)])
 
     def _states(self) -> dict[Any, int]:

@@ -180,6 +180,11 @@ def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
     elif y.dtype == object and pd.isna(y).any():
         assert_all_finite(np.array([np.nan]), **named)
     check_consistent_length(np.empty(n_rows), y)
+    if y.dtype == object and not all(isinstance(label, str) for label in y):
+        kinds = ", ".join(sorted({type(label).__name__ for label in y}))
+        raise InputError(  # its first words are those that scikit-learn's rules ask for
+            f"Unknown label type: y holds objects of the type {kinds}; give labels of one type: y.astype(str)."
+        )
     check_classification_targets(y)
     return y
 

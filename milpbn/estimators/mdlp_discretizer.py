@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from milpbn.data.column import Column
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.estimators.inputs import in_pandas, labels, weights_of_rows
 
@@ -61,7 +63,10 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = in_pandas(X)
         if y is None:
             validate_data(self, X, y)  # raises
-        X = validate_data(self, X, dtype=np.float64)
+        given, X = X if hasattr(X, "columns") else np.asarray(X), validate_data(self, X, dtype=np.float64)
+        for _, column in pd.DataFrame(given).reset_index(drop=True).items():
+            if column.dtype.kind != "f":
+                Column.of(column, "X").check_apart("X", nominal=False)
         y = labels(self, y, len(X))
         weights = weights_of_rows(sample_weight, X)
         present = weights > 0

@@ -120,7 +120,14 @@ class NetworkEstimator(DataParameters, BaseEstimator):
         places = [
             place for place in zip(self._kept, columns, strict=True) if frame.columns[place[0]] not in absent
         ]
-        frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
+        given, known = [str(frame.columns[k]).strip() for k, _ in places], [name for _, name in places]
+        if given != known and sorted(given) == sorted(
+            known
+        ):  # numbers or tuples, which scikit-learn does not compare
+            raise InputError(
+                "The columns of X are those of the fit in another order; give them in that order."
+            )
+        frame = frame.iloc[:, [k for k, _ in places]].set_axis(known, axis=1)
         # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.
         return self.classifier_.encode(frame, ignore_unseen=True)
 

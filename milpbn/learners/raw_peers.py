@@ -21,7 +21,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
 from sklearn.svm import SVC
@@ -32,7 +32,7 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.peers import forest_size, trees_size
 from milpbn.learners.raw_rows import RawRows, raw_data
-from milpbn.learners.svm_machine import of_all_classes
+from milpbn.learners.svm_machine import DecisionValues, of_all_classes
 from milpbn.network.calibration import log_losses
 from milpbn.network.predictor import Predictor, Source
 from milpbn.trials.executors import alone
@@ -358,27 +358,31 @@ class RawSvm(RawPeer):
         grid = {"C": self.costs, "gamma": [factor / matrix.shape[1] for factor in self.factors]}
         splits = validation_splits(y[few], random_state)
         search = GridSearchCV(SVC(cache_size=500), grid, cv=splits, refit=False)
-        own = None if weights is None else weights[few]
-        chosen = search.fit(matrix[few], y[few], sample_weight=own).best_params_
+        some = None if weights is None else weights[few]
+        chosen = search.fit(matrix[few], y[few], sample_weight=some).best_params_
         # The only row of a class is left out of the fit: no fold could both learn the class and judge it.
         several = np.flatnonzero(np.bincount(y)[y] > 1)
         y, fitted = y[several], matrix[several]
         weights = None if weights is None else weights[several]
 
+        own = {} if weights is None else {"sample_weight": weights}
+        machine, folds = SVC(cache_size=500, **chosen), stratified_folds(y, self.folds, random_state)
+        values = cross_val_predict(machine, fitted, y, cv=folds, method="decision_function", params=own)
+        known, classes = machine.fit(fitted, y, **own).decision_function(fitted), np.unique(y)
+
         def calibrated(curve: str) -> CalibratedClassifierCV:
-            folds = stratified_folds(y, self.folds, random_state)
-            machine = SVC(cache_size=500, **chosen)
-            model = CalibratedClassifierCV(machine, method=curve, cv=folds, ensemble=False)
-            return model.fit(fitted, y, sample_weight=weights)
+            model = CalibratedClassifierCV(DecisionValues(classes), method=curve, cv=folds, ensemble=False)
+            return model.fit(values, y, sample_weight=weights)
 
         def loss(model: CalibratedClassifierCV) -> float:
-            return float(log_loss(y, model.predict_proba(fitted), sample_weight=weights))
+            return float(log_loss(y, model.predict_proba(known), sample_weight=weights))
 
         model = calibrated(self.two_classes)
-        if len(np.unique(y)) > 2:
+        if len(classes) > 2:
             # The search for a temperature fails where a class is not in every fold, or all held-out rows are right.
             other = calibrated(self.more_classes)
             model = other if loss(other) <= loss(model) + MISCALIBRATED else model
+        model.calibrated_classifiers_[0].estimator = machine
         return make_pipeline(encode, model), chosen
 
     def predicted(self, model: Any, frame: pd.DataFrame) -> NDArray[np.intp]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
@@ -124,6 +126,24 @@ class MergingSVC(SVC):
         _, first, group = np.unique(coded, axis=0, return_index=True, return_inverse=True)
         super().fit(X[first], y[first], sample_weight=np.bincount(group.ravel(), weights=weights))
         return self
+
+
+class DecisionValues(ClassifierMixin, BaseEstimator):
+    """Stands for a machine where several curves are fitted to its decision values, which are the rows of X here."""
+
+    def __init__(self, classes: NDArray[np.integer]) -> None:
+        self.classes = classes
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> DecisionValues:
+        """Learn nothing: also where a fold lacks a class, there is a value of each."""
+        self.classes_ = self.classes
+        return self
+
+    def decision_function(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values."""
+        return X
+
+    predict = decision_function  # scikit-learn asks for it
 
 
 def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:

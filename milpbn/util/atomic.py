@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -48,7 +49,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     device, or the disk is full.
     """
     target = Path(os.path.realpath(path))
-    if os.path.exists(target) and not os.path.isfile(target):
+    if _is_open_file(path) or (os.path.exists(target) and not os.path.isfile(target)):
         raise InputError(f"Cannot write {str(path)!r}, which is not a regular file; name a file instead.")
     if not os.path.isdir(target.parent):
         raise InputError(f"Cannot write {str(path)!r}: its folder does not exist; create it first.")
@@ -62,6 +63,18 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(f"Cannot write {str(path)!r} ({reason}); choose another path.") from error
     finally:
         temporary.close()
+
+
+def _is_open_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path, or a link on its way, is an open file such as ``/dev/stdout``, which nothing replaces."""
+    path = os.path.abspath(path)
+    for _ in range(40):  # as many links as Linux follows
+        if re.fullmatch("/(dev|proc/.+)/fd", os.path.realpath(os.path.dirname(path))):
+            return True
+        if not os.path.islink(path):
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return False
 
 
 class _Temporary:

@@ -43,6 +43,8 @@ def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
       takes ``cv``, which leaves the choice to validation.
     - ``refused``: of an option that only some scores take, the message to others, a format string of `option`, `scores`
       (those that take it) and `score`; ``belongs_to``: another option, whose scores take this one, too.
+    - ``of_classifiers``: of an option that only a classifier's tables need, unless the score has `ScoreKind.smooths`:
+      the message where no classifier is fitted, a format string of `option` and `score`.
     - ``words``: of an option of a score, its place in the score's description, and what it says there, a format string
       of `value`, where the option differs from its default.
     - ``file``: "input" or "output" if the value is the path of a file that is read or written; ``takes``: "variable" or

@@ -397,6 +397,7 @@ CASES = {
     "compare instance:corral --learners sm,svm --set tan.smoothing=1": "options for 'tan'",
     "compare instance:corral --set sm.p=1": "no learner 'sm'",
     "compare instance:corral --learners tan,svm --p 0.9": "Options of the score",
+    "bound instance:corral --score bdeu --smoothing 5": "--smoothing smooths only the tables",
     "compare instance:corral --learners tan,cll --p 0.9": "p belongs to the scores sm and sbm",
     "compare instance:corral --max-parents 0": "max_parents",
     "+ --select p=.6,.9 --p .9": "keep one of them",

@@ -1,6 +1,7 @@
 """States and cuts are learnt from the training rows only; encoding matches by name and counts unseen values."""
 
 from dataclasses import replace
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -102,6 +103,22 @@ def test_integers_beyond_float64_stay_apart():
     big = [str(2**53), str(2**53 + 1)] * 3
     data = read_table(pd.DataFrame({"x": big, "y": ["a", "b"] * 3}), nominal=["x"]).dataset()
     assert data.variables[0].n_states == 2
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [2**60 + k % 15 for k in range(60)],
+        [str(2**60 + k % 15) for k in range(60)],
+        [Decimal(1) + Decimal(k % 15) * Decimal("1e-20") for k in range(60)],
+    ],
+)
+def test_numbers_that_float64_does_not_tell_apart_are_refused(values):
+    frame = pd.DataFrame({"x": values, "y": ["a", "b"] * 30})
+    with pytest.raises(InputError, match="which are one number in float64"):
+        read_table(frame, target="y")
+    whole = frame.assign(x=[2**60 + 4096 * (k % 15) for k in range(60)])
+    assert read_table(whole, target="y").kinds["x"] == "continuous"
 
 
 def test_unseen_and_missing_values_are_counted():

@@ -46,6 +46,8 @@ def test_labels_give_margins(table):
     expected = evaluate(model.classifier_, frame, gamma=1.0)
     assert explained.margins.soft_margin == pytest.approx(expected.soft_margin)
     assert sum(i.mean_margin for i in explained.importances) == pytest.approx(expected.mean_log_margin)
+    with pytest.raises(ValueError, match="No label of y is one of the classes"):
+        model.explain_global(X, y.astype(str))
     with pytest.raises(ValueError, match="y without X"):
         model.explain_global(y=y)
 

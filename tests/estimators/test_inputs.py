@@ -243,6 +243,7 @@ def test_infinity_is_refused() -> None:
         (lambda X, y: (X, np.linspace(0, 1, len(y))), "Unknown label type: continuous"),
         (lambda X, y: (X, np.where(y, np.nan, 1.0)), "Input y contains NaN"),
         (lambda X, y: (X, np.where(y, None, "a")), "Input y contains NaN"),
+        (lambda X, y: (X, np.where(y, "a", np.array(1, dtype=object))), "objects of the type int, str"),
         (lambda X, y: (X, np.zeros(len(y))), r"one class only in the training data \('0'\)"),
         (lambda X, y: (X[:0], y[:0]), "0 sample"),
         (lambda X, y: (X.assign(real=[{}] * len(X)), y), "'real' of X holds a dict"),
@@ -255,6 +256,9 @@ def test_unusable_data_are_refused(change: Any, sentence: str) -> None:
 
 def test_columns_in_another_order_are_refused() -> None:
     X, y = mixed()
+    numbered = X[["real"]].assign(other=-X["real"]).set_axis([0, 1], axis=1)
+    with pytest.raises(ValueError, match="in another order"):  # scikit-learn does not look at numbers
+        NaiveBayesClassifier(missing="state").fit(numbered, y).predict(numbered[[1, 0]])
     model = NaiveBayesClassifier().fit(X, y)
     with pytest.raises(ValueError, match="same order"):
         model.predict(X[X.columns[::-1]])

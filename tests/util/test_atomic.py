@@ -64,6 +64,17 @@ def test_paths_that_cannot_be_written_are_refused(tmp_path, monkeypatch, path, s
     assert not os.listdir(tmp_path)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/fd"), reason="needs names of open files")
+def test_an_open_file_is_refused_also_by_a_link_to_it(tmp_path):
+    """Renaming a new file over it would part the stream from its file."""
+    with open(tmp_path / "out", "w") as out:
+        os.symlink(f"/dev/fd/{out.fileno()}", tmp_path / "link")
+        for path in (f"/dev/fd/{out.fileno()}", tmp_path / "link"):
+            with pytest.raises(InputError, match="not a regular file"):
+                atomic_write_text(path, "text")
+    assert (tmp_path / "out").read_text() == ""
+
+
 def test_a_name_too_long_is_a_sentence(tmp_path):
     with pytest.raises(InputError, match="Cannot write"):
         atomic_write_text(tmp_path / ("x" * 300), "text")

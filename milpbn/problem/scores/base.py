@@ -91,6 +91,11 @@ class ScoreKind:
         return self.class_free_alike
 
     @property
+    def smooths(self) -> bool:
+        """Whether the score counts with smoothed parameters."""
+        return self.is_margin or self.unit > 0
+
+    @property
     def unit(self) -> float:
         """The weight of a sample that is left out of its own parameters, 0 or 1."""
         return 0.0

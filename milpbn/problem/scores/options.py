@@ -61,6 +61,7 @@ class DeclaredScore:
             1e-12, 1e12, "smoothing must be a positive number from {low:g} to {high:g}, got {value}."
         ),
         words=(2, "smoothing {value:.6g}"),
+        of_classifiers="{option} smooths only the tables of a classifier: {score} counts without it. Leave it out.",
     )
     smoothing_towards: str = option(
         "uniform",

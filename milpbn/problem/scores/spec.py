@@ -56,7 +56,8 @@ class Score(DeclaredScore):
     class_parents : bool
         The class variable may have feature parents, as in P12 (19).
     smoothing : float
-        Laplace constant a of the parameters of margin scores and ``cll``, from 1e-12 to 1e12 (P12 uses 1).
+        Laplace constant a of the parameters, from 1e-12 to 1e12 (P12 uses 1): those of the classifier, and those that
+        margin scores, ``cll`` and leave-one-out scores count with.
     smoothing_towards : {"uniform", "marginal", "class"}
         What the parameters of margin scores and ``cll`` are shrunk towards, with the weight of a pseudo-counts per
         state: the uniform distribution (Laplace smoothing, as in P12), the distribution of the variable without

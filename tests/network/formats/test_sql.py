@@ -125,6 +125,7 @@ def test_duckdb_returns_the_same_for_every_type_of_column():
         frame.astype(str),
         frame.astype({"n": "float32", "flag": int}),
         frame.astype({"n": float, "flag": float}),
+        frame.astype({"n": float, "flag": float}).replace({"n": {0.0: -0.0}, "flag": {0.0: -0.0}}),
     ]
     for form in forms:
         with duckdb.connect() as connection:
