@@ -148,6 +148,19 @@ def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
         assert not any(trial.ordered for trial in declared.parameters.additive.trials)
 
 
+def test_interactions_beyond_a_forest_need_no_search_among_as_many_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accurate, "MOST_SETS", 30)  # as in a table of many columns and rows
+    result = run(rule_of(200, 0), time_limit=20)
+    assert result.parameters is not None
+    assert result.parameters.additive is not None
+    assert result.parameters.additive.choice.structure == "grown"
+    assert "the bound is one that needs no search" in result.parameters.note
+    assert max(map(len, result.structure.parents)) == accurate.LEAST_ROOM == result.score.max_parents
+    assert result.bound >= result.objective
+
+
 def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constraints(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -161,8 +161,8 @@ def grown(data: Dataset, first: Sequence[Block], room: Room, budget: Budget) -> 
     Tables are added while they gain more than chance and the time lasts, the largest gains first.
     """
     features = coarse_features(data)
-    blocks: list[Block] = []
-    for block in first:
+    blocks: list[Block] = list(first) if room.holds(data, features, first) else []
+    for block in () if blocks else first:
         if room.holds(data, features, [*blocks, block]):
             blocks.append(block)
     for _ in range(ROUNDS):
@@ -203,5 +203,6 @@ def network_of_blocks(
         for j in own:
             near[j] = (near[j] | own) - {j, k}
         parents[k] = (*sorted(own), target)
-    names = (*(data.names[i] for i in features), data.names[-1])
+    known = data.names  # made anew at every look
+    names = (*(known[i] for i in features), known[-1])
     return Structure(names, tuple(parents)), order.total * data.n_classes
