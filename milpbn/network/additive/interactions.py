@@ -38,8 +38,9 @@ RIDGE = 4.0
 ROUNDS, AT_ONCE = 4, 8
 #: Features whose triples are tried: those of the largest gains in pairs.
 MOST_IN_TRIPLES = 24
-#: Numbers in the tables of all families of coarse features, at most: a file of about a megabyte.
-MOST_NUMBERS = 60_000
+#: Numbers in the tables of all families of coarse features, at most: a file of about a megabyte. For each class so many
+#: are allowed in any case.
+MOST_NUMBERS, NUMBERS_OF_CLASS = 60_000, 6_000
 
 #: The positions of the features of a table, ascending.
 Block = tuple[int, ...]
@@ -131,7 +132,8 @@ class Room:
     def holds(self, data: Dataset, features: Sequence[int], blocks: Sequence[Block]) -> bool:
         """Return whether the network of tables over these features is small enough."""
         structure, numbers = network_of_blocks(data, features, blocks)
-        return numbers <= self.most_numbers and max(map(len, structure.parents)) <= self.most_parents
+        most = max(self.most_numbers, NUMBERS_OF_CLASS * data.n_classes)
+        return numbers <= most and max(map(len, structure.parents)) <= self.most_parents
 
 
 def residual_forest(model: Additive) -> list[Block]:
