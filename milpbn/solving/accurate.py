@@ -171,8 +171,9 @@ class _Recipe:
             cuts = chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
             coarse, fine = training_data(self.source, cuts, self.kept)
             preferred = self._preferred(chosen, fine)
+            failures: list[str] = []
             if preferred is not None and not self.searched:
-                found, failures = self._unsearched(coarse, preferred[1]), []
+                found = self._unsearched(coarse, preferred[1])
             for seconds in SEARCH_SECONDS if self.searched else ():
                 try:
                     found, failures = self._search(coarse, preferred and preferred[1], seconds)
@@ -180,7 +181,7 @@ class _Recipe:
                 except NoIncumbentError:
                     # There is no time for the coefficients of so many parent sets.
                     if preferred is not None:
-                        found, failures = self._unsearched(coarse, preferred[1]), []
+                        found = self._unsearched(coarse, preferred[1])
                         break
                     if seconds == SEARCH_SECONDS[-1]:
                         raise
