@@ -124,15 +124,18 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Room:
-    """How large a network of interactions may be: parents of a feature, the class included, and numbers in tables."""
+    """How large a network of interactions may be: parents of a feature, the class included, and numbers in tables.
+
+    None stands for `MOST_NUMBERS` or more, as there are classes.
+    """
 
     most_parents: int = 2
-    most_numbers: float = MOST_NUMBERS
+    most_numbers: float | None = None
 
     def holds(self, data: Dataset, features: Sequence[int], blocks: Sequence[Block]) -> bool:
         """Return whether the network of tables over these features is small enough."""
         structure, numbers = network_of_blocks(data, features, blocks)
-        most = max(self.most_numbers, NUMBERS_OF_CLASS * data.n_classes)
+        most = self.most_numbers or max(MOST_NUMBERS, NUMBERS_OF_CLASS * data.n_classes)
         return numbers <= most and max(map(len, structure.parents)) <= self.most_parents
 
 
