@@ -8,6 +8,7 @@ but has the interactions of the largest gains on residuals, the result has its s
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -64,6 +65,8 @@ SMALL_ROWS, SMALL_FEATURES = 2000, 30
 CHOICE_SHARE, SOURCE_SHARE, SEARCH_SHARE = 0.6, 0.25, 0.5
 #: Seconds of an exact search in a fold, at most.
 FOLD_SECONDS = 6.0
+#: Parents of a feature, the class included, that interactions beyond a forest may have in every table.
+LEAST_ROOM = 3
 #: Limits of the search: candidate parent sets; candidate parent sets times rows; and these per second of its time.
 MOST_SETS, MOST_WORK, WORK_PER_SECOND = 100_000, 1e8, 2e5
 #: Seconds of the search after the user has stopped the choice. Least seconds of a search that may go beyond the time
@@ -149,7 +152,9 @@ class _Recipe:
         wished = asked if isinstance(asked, Mapping) else ()
         names = set(source.features) if isinstance(source, Table) else set()
         self.kept = names if every else names & {*self.constraints.names, *wished}
-        most = widest(question.score, features, rows, seconds) if wider else question.score.max_parents
+        most = question.score.max_parents
+        if wider:
+            most = max(widest(question.score, features, rows, seconds), min(LEAST_ROOM, features))
         self.sources = Sources(self._exact, tan_structure, Room(most))
         self.interrupted, self.searched = False, True
         self.budget = Budget(seconds, began=started, cancelled=options.interrupted)
@@ -166,14 +171,17 @@ class _Recipe:
             cuts = chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
             coarse, fine = training_data(self.source, cuts, self.kept)
             preferred = self._preferred(chosen, fine)
-            for seconds in SEARCH_SECONDS:
+            failures: list[str] = []
+            if preferred is not None and not self.searched:
+                found = self._unsearched(coarse, preferred[1])
+            for seconds in SEARCH_SECONDS if self.searched else ():
                 try:
                     found, failures = self._search(coarse, preferred and preferred[1], seconds)
                     break
                 except NoIncumbentError:
                     # There is no time for the coefficients of so many parent sets.
                     if preferred is not None:
-                        found, failures = self._unsearched(coarse, preferred[1]), []
+                        found = self._unsearched(coarse, preferred[1])
                         break
                     if seconds == SEARCH_SECONDS[-1]:
                         raise
@@ -216,10 +224,12 @@ class _Recipe:
             except MemoryError:
                 return None
             self.interrupted |= part.stop() is Limit.USER
-        score = self.question.score
-        score = replace(score, max_parents=max(score.max_parents, *map(len, found[1].parents)))
+        score, needed = self.question.score, max(map(len, found[1].parents))
+        most = widest(score, len(found[1].names) - 1, fine.n_samples, math.inf)
+        score = replace(score, max_parents=max(score.max_parents, needed))
         if objection(found[1], score, self.constraints):
             return None
+        self.searched = needed <= most
         self.question = replace(self.question, score=score)
         return found
 
@@ -343,9 +353,7 @@ class _Recipe:
             )
             note += f" the one of the highest score that the search found, {found.objective:.6f}"
         if not self.searched:
-            note = (
-                "there was no time to search for another structure, and the bound is one that needs no search"
-            )
+            note = "there was no time to search so many structures, and the bound is one that needs no search"
         return ParameterFit(
             method=ADDITIVE,
             fitted=True,

@@ -17,6 +17,7 @@ from milpbn.data.relevance import MOST_FEATURES
 from milpbn.errors import DataWarning, InputError, NoIncumbentError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.additive import choice, learning
+from milpbn.network.additive.interactions import Room
 from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
 from milpbn.network.classifier import Classifier
@@ -146,6 +147,19 @@ def test_held_out_rows_say_whether_few_integers_are_in_order() -> None:
         assert ("integers in order" in record.choice.describe()) is ordered
         declared = run(milpbn.read_table(frame, nominal=["few"], missing="state"))
         assert not any(trial.ordered for trial in declared.parameters.additive.trials)
+
+
+def test_interactions_beyond_a_forest_need_no_search_among_as_many_parents(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(accurate, "MOST_SETS", 30)  # as in a table of many columns and rows
+    result = run(rule_of(200, 0), time_limit=20)
+    assert result.parameters is not None
+    assert result.parameters.additive is not None
+    assert result.parameters.additive.choice.structure == "grown"
+    assert "the bound is one that needs no search" in result.parameters.note
+    assert max(map(len, result.structure.parents)) == accurate.LEAST_ROOM == result.score.max_parents
+    assert result.bound >= result.objective
 
 
 def test_of_a_wide_table_the_features_that_matter_are_used_and_those_of_constraints(
@@ -367,6 +381,21 @@ def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pyt
     assert not isinstance(chosen, str)
     assert not chosen.record.complete
     assert chosen.record.choice.log_loss == min(trial.log_loss for trial in chosen.record.trials)
+
+
+def test_time_that_ends_the_search_for_strengths_keeps_a_candidate_that_is_better_already() -> None:
+    table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
+    budget = Budget()
+
+    def report(line: str) -> None:
+        if "interactions and more" in line:  # the rule needs its triple
+            budget.end(Limit.TIME)
+
+    sources = choice.Sources(room=Room(3))
+    chosen = learning.choose_model(table, sources=sources, budget=budget, cuts="quantile:4", report=report)
+    assert not isinstance(chosen, str)
+    assert not chosen.record.complete
+    assert chosen.record.choice.structure == "grown"
 
 
 def test_a_short_limit_and_a_stop_keep_a_structure_and_say_why() -> None:

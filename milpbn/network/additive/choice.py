@@ -268,10 +268,10 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 continue
             found = Compared(other, folds.losses(other, best.losses))
             more, error = folds.difference(found.losses, best.losses)
-            if more <= HOPELESS * error:
-                found = _tuned(folds, found, passes=1)
-                more, error = folds.difference(found.losses, best.losses)
             tried.append(found)
+            if more <= HOPELESS * error:
+                tried[-1] = found = _tuned(folds, found, passes=1)
+                more, error = folds.difference(found.losses, best.losses)
             if -more > CLEARLY * error and found.candidate in folds.known:
                 best = found
         for place in sorted(range(len(tried)), key=lambda k: tried[k] is not best):
@@ -288,6 +288,10 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         tried = tried or [best]
         place = tried.index(best)
         tried[place] = best = _best_known(folds, best)
+        if tried[-1] is not best and tried[-1].candidate in folds.known:  # it may be better already
+            tried[-1] = last = _best_known(folds, tried[-1])
+            more, error = folds.difference(last.losses, best.losses)
+            best = last if -more > CLEARLY * error else best
     return best, tried, complete
 
 

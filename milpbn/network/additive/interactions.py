@@ -38,8 +38,9 @@ RIDGE = 4.0
 ROUNDS, AT_ONCE = 4, 8
 #: Features whose triples are tried: those of the largest gains in pairs.
 MOST_IN_TRIPLES = 24
-#: Numbers in the tables of all families of coarse features, at most: a file of about a megabyte.
-MOST_NUMBERS = 60_000
+#: Numbers in the tables of all families of coarse features, at most: a file of about a megabyte. For each class so many
+#: are allowed in any case.
+MOST_NUMBERS, NUMBERS_OF_CLASS = 60_000, 6_000
 
 #: The positions of the features of a table, ascending.
 Block = tuple[int, ...]
@@ -123,15 +124,19 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Room:
-    """How large a network of interactions may be: parents of a feature, the class included, and numbers in tables."""
+    """How large a network of interactions may be: parents of a feature, the class included, and numbers in tables.
+
+    None stands for `MOST_NUMBERS` or more, as there are classes.
+    """
 
     most_parents: int = 2
-    most_numbers: float = MOST_NUMBERS
+    most_numbers: float | None = None
 
     def holds(self, data: Dataset, features: Sequence[int], blocks: Sequence[Block]) -> bool:
         """Return whether the network of tables over these features is small enough."""
         structure, numbers = network_of_blocks(data, features, blocks)
-        return numbers <= self.most_numbers and max(map(len, structure.parents)) <= self.most_parents
+        most = self.most_numbers or max(MOST_NUMBERS, NUMBERS_OF_CLASS * data.n_classes)
+        return numbers <= most and max(map(len, structure.parents)) <= self.most_parents
 
 
 def residual_forest(model: Additive) -> list[Block]:
@@ -161,8 +166,8 @@ def grown(data: Dataset, first: Sequence[Block], room: Room, budget: Budget) -> 
     Tables are added while they gain more than chance and the time lasts, the largest gains first.
     """
     features = coarse_features(data)
-    blocks: list[Block] = []
-    for block in first:
+    blocks: list[Block] = list(first) if room.holds(data, features, first) else []
+    for block in () if blocks else first:
         if room.holds(data, features, [*blocks, block]):
             blocks.append(block)
     for _ in range(ROUNDS):
@@ -203,5 +208,6 @@ def network_of_blocks(
         for j in own:
             near[j] = (near[j] | own) - {j, k}
         parents[k] = (*sorted(own), target)
-    names = (*(data.names[i] for i in features), data.names[-1])
+    known = data.names  # made anew at every look
+    names = (*(known[i] for i in features), known[-1])
     return Structure(names, tuple(parents)), order.total * data.n_classes
