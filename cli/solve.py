@@ -163,6 +163,7 @@ def solve(
         else:
             noted = _undecided(source, dataset) if undecided else dataset
         show_notes(noted, quiet=quiet, variables=noted.variables if verbose else ())
+        del source  # a large table's cells take more memory than its codes
     if structure is not None:
         constraints = _of_kind(structure, dataset, approach, constraints)
     if search.start is not None:

@@ -206,9 +206,12 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     notes = [*raw.notes, *chosen.notes, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
+    # Cells and codes of a large file are not copied where nothing is left out. A caller's frame may change later.
+    in_file = isinstance(source, str | os.PathLike)
+    whole = in_file and bool(keep.all()) and list(frame.columns) == list(columns)
     table = Table(
         name=options.name or raw.name,
-        frame=frame.loc[keep, list(columns)],
+        frame=frame if whole else frame.loc[keep, list(columns)],
         kinds=kinds,
         weights=weights[keep],
         missing=policy,
@@ -226,10 +229,12 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)
-    if not isinstance(source, str | os.PathLike):
-        return table
-    stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
-    return replace(table, request=DataRequest(os.fspath(source), options=stored))
+    if in_file:
+        stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
+        table = replace(table, request=DataRequest(os.fspath(source), options=stored))
+    if whole:
+        table.__dict__["columns"] = columns  # the cached property
+    return table
 
 
 def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:

@@ -59,7 +59,7 @@ class Column:
 
     Attributes
     ----------
-    codes : int64 array, shape (M,)
+    codes : array of the smallest signed integers that hold them, shape (M,)
         Index of each row's value in `values`; negative if the value is missing: -1 for a null, and -2 - k for
         ``words[k]``.
     values : array, shape (K,)
@@ -75,7 +75,7 @@ class Column:
     """
 
     name: str
-    codes: NDArray[np.int64]
+    codes: NDArray[np.signedinteger]
     values: NDArray
     declared: tuple[str, ...] | None
     rows: NDArray[np.int64]
@@ -112,7 +112,8 @@ class Column:
             renumbered = np.append(np.where(present, np.cumsum(present) - 1, -1 - np.cumsum(~present)), -1)
             codes, values = renumbered[codes], values[present]
         rows = np.asarray(series.index, dtype=np.int64)
-        codes = codes.astype(np.int64)
+        # The smallest type that holds all codes, their number included, since a large table has many.
+        codes = codes.astype(np.min_scalar_type(-len(values) - len(words) - 2))
         return cls(name, codes, values, declared, rows, untyped and declared is None, tuple(words))
 
     @cached_property

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.numerals import is_number, rough_number
 from milpbn.data.options import TextFormat
-from milpbn.data.raw_table import RawTable, generated_names, text_frame
+from milpbn.data.raw_table import RawTable, generated_names
 from milpbn.data.row_index import fit_header
 from milpbn.data.separators import WORDS, Divided, TextRow, divide, is_comment
 from milpbn.errors import InputError
@@ -22,6 +24,8 @@ _ODD = 0.1
 _BEGINNING = 1000
 #: Names and lines that a sentence shows.
 _SHOWN = 3
+#: Rows that are turned into columns at once.
+_AT_ONCE = 1 << 16
 
 
 def parse_delimited(
@@ -40,11 +44,23 @@ def parse_delimited(
         found = fit_header(found, [record.cells for record in records if not is_comment(record)])
     names = found or generated_names(len(records[0].cells) if records else 0, known)
     rows = _rows(records, names, where, notes)
-    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    separator = divided.separator
+    del divided, records
+    columns = _columns(rows, len(names))
     if found and _begin_with_units(names, columns, where, notes):
-        columns = [column[1:] for column in columns]
-    frame = text_frame(names, [np.array(column, dtype=object) for column in columns])
-    return RawTable(frame, where, separator=divided.separator, notes=tuple(notes))
+        columns = columns[:, 1:]
+    frame = pd.DataFrame(columns.T, columns=names, dtype=object, copy=False)
+    return RawTable(frame, where, separator=separator, notes=tuple(notes))
+
+
+def _columns(rows: list[list[str]], width: int) -> NDArray[np.object_]:
+    """Return the cells, one column in a line; `rows` is emptied, so that a large table is not in memory twice."""
+    columns = np.empty((width, len(rows)), dtype=object)
+    for begin in range(0, len(rows), _AT_ONCE):
+        part = slice(begin, min(begin + _AT_ONCE, len(rows)))
+        columns[:, part] = np.array(rows[part], dtype=object).T
+        rows[part] = [[]] * (part.stop - begin)
+    return columns
 
 
 def _on_separators(divided: Divided, where: str) -> list[str]:
@@ -177,10 +193,10 @@ def _rows(records: list[TextRow], names: Sequence[str], where: str, notes: list[
 
 
 def _begin_with_units(
-    names: Sequence[str], columns: Sequence[Sequence[str]], where: str, notes: list[str]
+    names: Sequence[str], columns: NDArray[np.object_], where: str, notes: list[str]
 ) -> bool:
     """Return whether the first row has units: texts above at least two columns of numbers, and no number."""
-    if not columns or len(columns[0]) < 3 or any(is_number(column[0]) for column in columns):
+    if not len(columns) or len(columns[0]) < 3 or any(is_number(column[0]) for column in columns):
         return False
     units = {
         name: column[0].strip()

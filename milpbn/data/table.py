@@ -227,7 +227,7 @@ class Table:
         base = weights if self.row_weights is None else self.row_weights[index]
         counted = effective_copies(weights, base)
         n_classes = 1 if class_variable is None else class_variable.n_states
-        values, continuous = self.values(index)
+        values, continuous = self.values(index, all_features=self.discretisation.method == BOOSTED)
         cuts = self.discretisation.cuts_of_all(values, continuous, classes, n_classes, counted)
         variables: list[Variable] = []
         for name, is_continuous, own in zip(self.features, continuous, cuts, strict=True):
@@ -240,7 +240,9 @@ class Table:
         unused = [v.name for v in variables if v.n_states == 1]
         if class_variable is not None:
             variables.append(replace(class_variable, label_type=self.label_type))
-        codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
+        codes = np.empty((len(index), len(variables)), dtype=np.int32)
+        for i, v in enumerate(variables):
+            codes[:, i] = encode_column(v, self.columns[v.name])[index]
         distinct = [len(self.columns[name].values) for name in self.features]
         seen = class_variable is not None and isinstance(rows, str)
         leaks = remark_on_leaks(variables, codes, distinct) if seen else []
@@ -265,13 +267,18 @@ class Table:
             self.few_integers,
         )
 
-    def values(self, index: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def values(
+        self, index: NDArray[np.int64], *, all_features: bool = True
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Return the features of some rows as numbers, shape (M, N), and which are continuous, shape (N,).
 
-        Labels that are no numbers are numbered in the order of their texts. Missing values are NaN.
+        Labels that are no numbers are numbered in the order of their texts. Missing values are NaN. Without
+        `all_features`, only continuous columns are filled, so that the others take no memory.
         """
-        found = np.empty((len(index), len(self.features)))
+        found = np.empty((len(index), len(self.features)), order="C" if all_features else "F")
         for i, name in enumerate(self.features):
+            if not all_features and self.kinds[name] != "continuous":
+                continue
             column = self.columns[name]
             numbers = column.numbers
             if self.kinds[name] != "continuous" and not column.is_numeric:

@@ -63,3 +63,10 @@ def test_consecutive_integers_of_any_size_are_identifiers(first, as_text):
 def test_fractions_and_infinities_are_no_integers():
     assert Column.of(pd.Series([1.5, 2.0], name="x")).integers is None
     assert Column.of(pd.Series([np.inf, 2.0], name="x")).integers is None
+
+
+@pytest.mark.parametrize(("n", "dtype"), [(120, "int8"), (127, "int16"), (40_000, "int32")])
+def test_codes_have_the_smallest_type_that_holds_their_number(n: int, dtype: str) -> None:
+    column = Column.of(pd.Series([*map(str, range(n)), "?"], name="x"), untyped=True)
+    assert column.codes.dtype == dtype
+    assert column.codes.tolist() == [*range(n), -2]

@@ -105,3 +105,9 @@ def test_a_row_of_units_is_left_out_with_a_sentence() -> None:
 def test_a_row_of_another_length_is_named() -> None:
     with pytest.raises(InputError, match=r"Line 5 of 'f.csv' has 2 cells, but there are 4 .*--separator"):
         parse("a,b,c,y", *rows(3), "1,2")
+
+
+def test_columns_of_blocks_of_rows_are_those_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.data.delimited._AT_ONCE", 7)
+    lines = rows(60)
+    assert parse("a,b,c,d", *lines).frame.agg(",".join, axis=1).tolist() == lines

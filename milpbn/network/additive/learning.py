@@ -192,7 +192,7 @@ def _classes(
 ) -> tuple[NDArray[np.integer], NDArray[np.float64]]:
     if isinstance(source, Dataset):
         return source.y, source.weights
-    return source.columns[source.target].codes[index], source.weights[index]
+    return source.columns[source.target].codes[index].astype(np.int64), source.weights[index]
 
 
 def _cut(table: Table, rows: NDArray[np.int64], cuts: str, kept: Collection[str]) -> Table:
