@@ -207,8 +207,9 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     notes = [*raw.notes, *chosen.notes, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
     # Cells and codes of a large file are not copied where nothing is left out. A caller's frame may change later.
-    in_file = isinstance(source, str | os.PathLike)
-    whole = in_file and bool(keep.all()) and list(frame.columns) == list(columns)
+    whole = (
+        isinstance(source, str | os.PathLike) and bool(keep.all()) and list(frame.columns) == list(columns)
+    )
     table = Table(
         name=options.name or raw.name,
         frame=frame if whole else frame.loc[keep, list(columns)],
@@ -229,7 +230,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)
-    if in_file:
+    if isinstance(source, str | os.PathLike):
         stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
         table = replace(table, request=DataRequest(os.fspath(source), options=stored))
     if whole:
