@@ -16,6 +16,8 @@ from milpbn.util.atomic import atomic_path
 
 #: The comparison: the seconds until the native engine has the gap that HiGHS has after this number of seconds.
 REFERENCE = 300.0
+#: A bound that HiGHS has had since this second is that of its presolve, or the trivial one, and compared with nothing.
+EARLY = 5.0
 #: The data sets and values of p whose ratios are averaged.
 AVERAGED = {(data, p) for data in ("segment", "soybean-large", "adult", "waveform-21") for p in (0.9, 0.99)}
 #: The earliest moment of a trace; earlier changes count as made at this moment.
@@ -115,8 +117,9 @@ def compare(native: Record, highs: Record | None) -> Comparison | str:
     gap = gap_of(point)
     if point is None or gap is None:
         return f"HiGHS has no gap after {moment:g} s"
-    if gap > 0 and point[2] == highs["trace"][0][2]:
-        return f"HiGHS has no bound of its own after {moment:g} s, only the trivial one"
+    early = state_at(highs, EARLY)
+    if gap > 0 and early is not None and point[2] == early[2]:
+        return f"HiGHS has no better bound after {moment:g} s than after {EARLY:g} s"
     first = since(highs, gap)
     assert first is not None
     seconds = first if gap == 0 else moment

@@ -206,10 +206,9 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     notes = [*raw.notes, *chosen.notes, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
-    # Cells and codes of a large file are not copied where nothing is left out. A caller's frame may change later.
-    whole = (
-        isinstance(source, str | os.PathLike) and bool(keep.all()) and list(frame.columns) == list(columns)
-    )
+    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
+    # The cells of a large file are not copied where nothing is left out. A caller's frame is, as it may change later.
+    whole = path is not None and bool(keep.all()) and list(frame.columns) == list(columns)
     table = Table(
         name=options.name or raw.name,
         frame=frame if whole else frame.loc[keep, list(columns)],
@@ -230,11 +229,11 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     )
     if options.class_weights is not None:
         table = table.weigh_classes(options.class_weights)
-    if isinstance(source, str | os.PathLike):
+    if path is not None:
         stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
-        table = replace(table, request=DataRequest(os.fspath(source), options=stored))
+        table = replace(table, request=DataRequest(path, options=stored))
     if whole:
-        table.__dict__["columns"] = columns  # the cached property
+        table.__dict__["columns"] = columns  # the cached property, which would factorise the same cells again
     return table
 
 

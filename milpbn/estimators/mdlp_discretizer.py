@@ -63,8 +63,9 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = in_pandas(X)
         if y is None:
             validate_data(self, X, y)  # raises
-        given, X = X if hasattr(X, "columns") else np.asarray(X), validate_data(self, X, dtype=np.float64)
-        for _, column in pd.DataFrame(given).reset_index(drop=True).items():
+        given = pd.DataFrame(X if hasattr(X, "columns") else np.asarray(X)).reset_index(drop=True)
+        X = validate_data(self, X, dtype=np.float64)
+        for _, column in given.items():
             if column.dtype.kind != "f":
                 Column.of(column, "X").check_apart("X", nominal=False)
         y = labels(self, y, len(X))

@@ -121,11 +121,10 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             place for place in zip(self._kept, columns, strict=True) if frame.columns[place[0]] not in absent
         ]
         given, known = [str(frame.columns[k]).strip() for k, _ in places], [name for _, name in places]
-        if given != known and sorted(given) == sorted(
-            known
-        ):  # numbers or tuples, which scikit-learn does not compare
+        # scikit-learn compares the names of columns only if they are texts, not numbers or tuples.
+        if given != known and sorted(given) == sorted(known):
             raise InputError(
-                "The columns of X are those of the fit in another order; give them in that order."
+                "X has the columns of the fit in another order; give them in the order of the fit."
             )
         frame = frame.iloc[:, [k for k, _ in places]].set_axis(known, axis=1)
         # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.

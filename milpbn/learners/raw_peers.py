@@ -368,20 +368,21 @@ class RawSvm(RawPeer):
         own = {} if weights is None else {"sample_weight": weights}
         machine, folds = SVC(cache_size=500, **chosen), stratified_folds(y, self.folds, random_state)
         values = cross_val_predict(machine, fitted, y, cv=folds, method="decision_function", params=own)
-        known, classes = machine.fit(fitted, y, **own).decision_function(fitted), np.unique(y)
+        machine.fit(fitted, y, **own)
+        classes = np.unique(y)
 
         def calibrated(curve: str) -> CalibratedClassifierCV:
             model = CalibratedClassifierCV(DecisionValues(classes), method=curve, cv=folds, ensemble=False)
             return model.fit(values, y, sample_weight=weights)
 
-        def loss(model: CalibratedClassifierCV) -> float:
-            return float(log_loss(y, model.predict_proba(known), sample_weight=weights))
-
         model = calibrated(self.two_classes)
         if len(classes) > 2:
             # The search for a temperature fails where a class is not in every fold, or all held-out rows are right.
-            other = calibrated(self.more_classes)
-            model = other if loss(other) <= loss(model) + MISCALIBRATED else model
+            other, of_rows = calibrated(self.more_classes), machine.decision_function(fitted)
+            losses = [
+                log_loss(y, each.predict_proba(of_rows), sample_weight=weights) for each in (other, model)
+            ]
+            model = other if losses[0] <= losses[1] + MISCALIBRATED else model
         model.calibrated_classifiers_[0].estimator = machine
         return make_pipeline(encode, model), chosen
 

@@ -171,20 +171,7 @@ class _Recipe:
             cuts = chosen.setup.cuts if isinstance(chosen, Chosen) else self.cuts or ""
             coarse, fine = training_data(self.source, cuts, self.kept)
             preferred = self._preferred(chosen, fine)
-            failures: list[str] = []
-            if preferred is not None and not self.searched:
-                found = self._unsearched(coarse, preferred[1])
-            for seconds in SEARCH_SECONDS if self.searched else ():
-                try:
-                    found, failures = self._search(coarse, preferred and preferred[1], seconds)
-                    break
-                except NoIncumbentError:
-                    # There is no time for the coefficients of so many parent sets.
-                    if preferred is not None:
-                        found = self._unsearched(coarse, preferred[1])
-                        break
-                    if seconds == SEARCH_SECONDS[-1]:
-                        raise
+            found, failures = self._bounded(coarse, preferred and preferred[1])
             if found.structure is None:
                 return found
             stages.enter("fit of the tables on finer cuts")
@@ -243,6 +230,20 @@ class _Recipe:
             return maximise(replace(self.question, data=data), quiet).structure
         except MilpbnError:
             return None
+
+    def _bounded(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
+        """Return a structure with a bound, by a search if there is time for one; and what `_search` returns with it."""
+        for seconds in SEARCH_SECONDS if self.searched else ():
+            try:
+                return self._search(coarse, preferred, seconds)
+            except NoIncumbentError:
+                # There is no time for the coefficients of so many parent sets.
+                if preferred is not None:
+                    break
+                if seconds == SEARCH_SECONDS[-1]:
+                    raise
+        assert preferred is not None
+        return self._unsearched(coarse, preferred), []
 
     def _search(self, coarse: Dataset, preferred: Structure | None, least: float) -> tuple[Result, list[str]]:
         """Return the result of a search of at least so many seconds, and sentences about unwritten files."""

@@ -28,8 +28,8 @@ _STEPS = TUNING.node_steps
 #: first burst ends where the temperature of the children is known. A call from Python takes a tenth of a millisecond.
 BURSTS = (_STEPS.burst,) * _STEPS.bursts
 FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst + _STEPS.burst, *BURSTS[1:])
-#: Relative rounding error of bounds from the matrix of pairs, which is float32.
-SINGLE = float(np.finfo(np.float32).eps)
+#: Relative rounding error of a number in the matrix of pairs, which is float32.
+MATRIX_ROUNDING = float(np.finfo(np.float32).eps)
 
 
 class Incumbents(Protocol):
@@ -149,8 +149,10 @@ def tighten(worker: Worker, node: Subproblem, before: float) -> bool:
             climbed = True
         if ended:
             return True
-        if status == PRUNED and bound - steps_bound <= SINGLE * abs(bound):
-            room = room[:0]  # the rounding errors of the matrix decided
+        if status == PRUNED and bound - steps_bound <= MATRIX_ROUNDING * abs(bound):
+            room = room[
+                :0
+            ]  # rounding errors of the matrix may have pruned the node; without room there is none
         if missed and not first:
             width, reach = _STEPS.widening * width, _STEPS.widening * reach
         first = False

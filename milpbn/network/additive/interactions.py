@@ -38,8 +38,8 @@ RIDGE = 4.0
 ROUNDS, AT_ONCE = 4, 8
 #: Features whose triples are tried: those of the largest gains in pairs.
 MOST_IN_TRIPLES = 24
-#: Numbers in the tables of all families of coarse features, at most: a file of about a megabyte. For each class so many
-#: are allowed in any case.
+#: Numbers in the tables of all families of coarse features, at most: the first number, a file of about a megabyte, or
+#: with more than ten classes the second number for each class.
 MOST_NUMBERS, NUMBERS_OF_CLASS = 60_000, 6_000
 
 #: The positions of the features of a table, ascending.
@@ -124,12 +124,11 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Room:
-    """How large a network of interactions may be: parents of a feature, the class included, and numbers in tables.
+    """How large a network of interactions may be."""
 
-    None stands for `MOST_NUMBERS` or more, as there are classes.
-    """
-
+    #: Parents of a feature, the class included.
     most_parents: int = 2
+    #: Numbers in tables; None means the limit that `MOST_NUMBERS` describes.
     most_numbers: float | None = None
 
     def holds(self, data: Dataset, features: Sequence[int], blocks: Sequence[Block]) -> bool:
@@ -166,10 +165,12 @@ def grown(data: Dataset, first: Sequence[Block], room: Room, budget: Budget) -> 
     Tables are added while they gain more than chance and the time lasts, the largest gains first.
     """
     features = coarse_features(data)
-    blocks: list[Block] = list(first) if room.holds(data, features, first) else []
-    for block in () if blocks else first:
-        if room.holds(data, features, [*blocks, block]):
-            blocks.append(block)
+    blocks: list[Block] = list(first)
+    if not room.holds(data, features, blocks):
+        blocks = []
+        for block in first:
+            if room.holds(data, features, [*blocks, block]):
+                blocks.append(block)
     for _ in range(ROUNDS):
         model = Additive(data, blocks)
         weights = model.fit(Penalty(), None, budget)
@@ -208,6 +209,6 @@ def network_of_blocks(
         for j in own:
             near[j] = (near[j] | own) - {j, k}
         parents[k] = (*sorted(own), target)
-    known = data.names  # made anew at every look
-    names = (*(known[i] for i in features), known[-1])
+    all_names = data.names  # a property that makes a tuple each time
+    names = (*(all_names[i] for i in features), all_names[-1])
     return Structure(names, tuple(parents)), order.total * data.n_classes
