@@ -63,9 +63,10 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X = in_pandas(X)
         if y is None:
             validate_data(self, X, y)  # raises
-        given = pd.DataFrame(X if hasattr(X, "columns") else np.asarray(X)).reset_index(drop=True)
+        given = X
         X = validate_data(self, X, dtype=np.float64)
-        for _, column in given.items():
+        frame = pd.DataFrame(given if hasattr(given, "columns") else np.asarray(given)).reset_index(drop=True)
+        for _, column in frame.items():
             if column.dtype.kind != "f":
                 Column.of(column, "X").check_apart("X", nominal=False)
         y = labels(self, y, len(X))
