@@ -1,7 +1,7 @@
 """Table 2 of Peharz & Pernkopf (2012) over several partitions of the rows, where the paper does not publish its own.
 
     python benchmarks/partitions.py [glass2 letter] --data-dir DIR [--seeds 1 2]
-    python benchmarks/partitions.py --only-cached
+    python benchmarks/partitions.py --only-cached --data-dir DIR
 
 `milpbn reproduce p12` has one partition of each data set, and the accuracy on another one differs, often by more than
 the methods do. Here the methods of the paper are repeated on other partitions of the same sizes: 5 stratified folds of
@@ -39,7 +39,7 @@ from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets, MethodInput
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.methods import method
-from milpbn.experiments.page import TITLES
+from milpbn.experiments.page import TITLES, read_remarks
 from milpbn.experiments.protocol import Part
 from milpbn.experiments.published import published
 from milpbn.experiments.runner import Plan
@@ -195,7 +195,7 @@ def main() -> None:
     made.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3, 4], help="seeds of the partitions")
     made.add_argument("--selection-budget", type=float, default=2.5, metavar="SECONDS", help="of each trial")
     made.add_argument("--only-cached", action="store_true", help="compute nothing; write the page")
-    options = parse(made, DATA)
+    options = parse(made, DATA, catalog=True)
     budgets = Budgets(selection=options.selection_budget, final=options.time_limit)
     if not options.only_cached:
         compile_all()
@@ -215,7 +215,7 @@ def main() -> None:
         **spent(others),
     )
     first = collect(plan, KeptCells(RESULTS / "p12"))
-    print(write_page(options.output, [introduction(options.output), tables(others, first)]))
+    print(write_page(options.output, [introduction, read_remarks(options.output), tables(others, first)]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The benchmarks of certified models and of the regret to Bayes: leaves, their probabilities, and what regret is."""
+"""Benchmarks: leaves of certified models and their probabilities, what regret is, and the page over partitions."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if not BENCHMARKS.exists():
 sys.path.insert(1, str(BENCHMARKS))
 
 import certified  # noqa: E402
+import partitions  # noqa: E402
 import regret  # noqa: E402
 
 BIF = """network small {} variable c { type discrete [ 2 ] { None, ill }; } variable a { type discrete [ 2 ] { x, y }; }
@@ -59,3 +60,17 @@ def test_regret_is_the_expected_log_ratio(tmp_path: Path, monkeypatch: pytest.Mo
     learnt = regret.cell("small", 20_000, "nb", options)
     assert 0 <= learnt["regret"] < 0.001
     assert learnt["accuracy lost"] == 0
+
+
+def test_the_page_over_partitions_has_its_remarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "seed-1.json").write_text('{"budgets": {"selection": 2.5, "final": 60.0}}')
+    (tmp_path / "remarks.md").write_text("Remarks stay.")
+    monkeypatch.setattr(partitions, "catalog_names", lambda folder: [])
+    monkeypatch.setattr(partitions, "collect", lambda plan, store: None)
+    monkeypatch.setattr(partitions, "tables", lambda others, first: "| table |")
+    given = ["--only-cached", "--data-dir", str(tmp_path), "--output", str(tmp_path)]
+    monkeypatch.setattr(sys, "argv", ["partitions.py", *given])
+    partitions.main()
+    page = (tmp_path / "README.md").read_text()
+    assert "had 2.5 s, each final search 60 s" in page
+    assert page.endswith("Remarks stay.\n\n| table |\n")
