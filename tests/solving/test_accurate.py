@@ -367,6 +367,30 @@ def test_a_candidate_that_is_hopeless_is_given_up_before_its_last_fold(
     assert counts[1] == 2 * len(choice.KAPPAS) < counts[0]
 
 
+def test_interactions_are_compared_again_beside_cuts_that_are_better(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here a forest wins beside the first cuts, and none beside the finer ones that many rows have as a candidate."""
+    loss = {("quantile:8", "forest"): 0.6, ("quantile:16", "forest"): 0.5, ("quantile:16", "none"): 0.4}
+    asked: list[tuple[str, str]] = []
+
+    def losses(self: choice.Folds, candidate: choice.Setup, rival: Any = None) -> Any:
+        asked.append((candidate.cuts, candidate.structure))
+        found = np.full(len(self.weights), loss.get(asked[-1], 0.7))
+        self.known[candidate] = self.sharper[candidate] = found
+        return found
+
+    monkeypatch.setattr(choice.Folds, "losses", losses)
+    monkeypatch.setattr(choice, "KAPPAS", ())
+    frame = frame_of(200)[["a", "b", "c", "kind"]]
+    for many, cuts, structure in ((201, "quantile:8", "forest"), (200, "quantile:16", "none")):
+        monkeypatch.setattr(learning, "MANY_ROWS", many)
+        chosen = learning.choose_model(milpbn.read_table(frame), sources=choice.Sources(), budget=Budget())
+        assert not isinstance(chosen, str)
+        assert (chosen.setup.cuts, chosen.setup.structure) == (cuts, structure)
+        setups = [(trial.cuts, trial.structure, trial.grouped) for trial in chosen.record.trials]
+        assert len(set(setups)) == len(setups)  # none is compared twice
+        assert ("quantile:16" in {cuts for cuts, _ in asked}) == (many == 200)
+
+
 def test_time_that_ends_the_choice_keeps_the_best_that_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     table = milpbn.read_table(rule_of(200, 0), discretise="quantile:4")
     plain, budget, left = Additive.fit, Budget(), iter(range(7))

@@ -3,9 +3,9 @@
 Columns of few integers, such as ratings or codes, have an order unless held-out rows say that they have none.
 
 Everything that a candidate learns, cuts and structure included, is learnt on the training rows of each fold. One thing
-changes at a time, beginning with a forest on boosted cuts; each candidate gets strengths of its own by coordinate
-search in factors of 3: one pass, and the best ones more (successive halving). A small table has little to say about
-four strengths, so that they have a prior.
+changes at a time, beginning with a forest on boosted cuts, and interactions are compared again beside the best cuts.
+Each candidate gets strengths of its own by coordinate search in factors of 3: one pass, and the best ones more
+(successive halving). A small table has little to say about four strengths, so that they have a prior.
 """
 
 from __future__ import annotations
@@ -262,10 +262,12 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
         tan = folds.sources.tan is not None and folds.parts(first.cuts)[0].train.n_features > 2
+        compared = {_without_strengths(best.candidate)}
         for change in _changes(other_cuts, ["forest", *structures], ordered, exact, tan):
             other = best.candidate.changed(**change)
-            if other == best.candidate:
+            if _without_strengths(other) in compared:
                 continue
+            compared.add(_without_strengths(other))
             found = Compared(other, folds.losses(other, best.losses))
             more, error = folds.difference(found.losses, best.losses)
             tried.append(found)
@@ -309,13 +311,20 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 def _changes(
     other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool, tan: bool
 ) -> list[dict[str, Any]]:
-    """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest."""
-    found: list[dict[str, Any]] = [{"ordered": False}] * ordered
-    found += [{"structure": source} for source in structures]
+    """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
+
+    Interactions come twice: those that lose beside the first cuts and penalties may win beside the best ones.
+    """
+    interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
+    found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *interactions]
     found += [*({"kappa": kappa} for kappa in KAPPAS), {"grouped": True}]
     found += [{"structure": "tan", "kappa": 1.0}] * tan  # its interactions are of use beside its tables
     found += [{"cuts": cuts} for cuts in other_cuts]
-    return [*found, *[{"structure": "exact"}] * exact]
+    return [*found, *interactions, *[{"structure": "exact"}] * exact]
+
+
+def _without_strengths(candidate: Setup) -> Setup:
+    return candidate.changed(strengths=Strengths())
 
 
 def _tuned(folds: Folds, one: Compared, *, passes: int = PASSES) -> Compared:

@@ -40,6 +40,8 @@ from milpbn.util.budget import Budget, Limit
 
 #: Ways to cut continuous columns into coarse intervals, the first one first.
 CUTS = ("boosted:8", "quantile:8", "mdl")
+#: One more for at least so many training rows, which can fill the cells of its pairs.
+FINER_CUTS, MANY_ROWS = "quantile:16", 1000
 #: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
 #: Up to so many rows the scores may be multiplied by `SHARPER`.
@@ -109,6 +111,8 @@ def choose_model(
     first, *others = CUTS if several else (cuts or "",)
     if several and len(classes) * len(np.unique(classes)) > MOST_PER_SECOND * budget.left():
         first, *others = QUICK_CUTS, *(one for one in CUTS if one != QUICK_CUTS)
+    if several and len(index) >= MANY_ROWS:
+        others.append(FINER_CUTS)
     setup = Setup(first, penalty=Penalty(ordered=_has_integers(source)))
     try:
         best, tried, complete = choose(folds, setup, others)
