@@ -55,31 +55,21 @@ def _is_bit(value: object) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A raw column of M rows over K distinct values.
-
-    Attributes
-    ----------
-    codes : array of the smallest signed integers that hold them, shape (M,)
-        Index of each row's value in `values`; negative if the value is missing: -1 for a null, and -2 - k for
-        ``words[k]``.
-    values : array, shape (K,)
-        Distinct values in order of appearance, without missing ones; a numeric array or an array of objects.
-    declared : tuple of str or None
-        Labels of the values that the file (ARFF nominal) or the type (pandas categorical) allows.
-    rows : int64 array, shape (M,)
-        Row numbers in the source, counted from 0, for error messages.
-    untyped : bool
-        Whether the cells are text only because they come from a file without types, such as CSV.
-    words : tuple of str
-        Distinct texts that mean a missing value.
-    """
+    """A raw column of M rows over K distinct values."""
 
     name: str
+    #: Index of each row's value in `values`; negative if the value is missing: -1 for a null, and -2 - k for
+    #: ``words[k]``. Shape (M,).
     codes: NDArray[np.signedinteger]
+    #: Distinct values in order of appearance, without missing ones; a numeric array or an array of objects. Shape (K,).
     values: NDArray
+    #: Labels of the values that the file (ARFF nominal) or the type (pandas categorical) allows.
     declared: tuple[str, ...] | None
+    #: Row numbers in the source, counted from 0, for error messages. Shape (M,).
     rows: NDArray[np.int64]
+    #: Whether the cells are text only because they come from a file without types, such as CSV.
     untyped: bool = False
+    #: Distinct texts that mean a missing value.
     words: tuple[str, ...] = ()
 
     @classmethod

@@ -34,23 +34,16 @@ TIE = 1e-9
 class Discretisation:
     """A method to cut continuous features into intervals. Cuts come from training rows only.
 
-    Attributes
-    ----------
-    method : {'mdl', 'quantile', 'uniform', 'kmeans', 'boosted'}
-        ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
-        Pernkopf (2012). The next three make intervals of equal weight, of equal width, or around the centres of
-        one-dimensional k-means. They run on the distinct values, each with the sum of its weights. ``boosted``: the
-        thresholds with the largest gains in boosted trees over all features (`milpbn.data.boosted`).
-    bins : int or None
-        Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
-
-    Raises
-    ------
-    InputError
-        If the method is unknown, or the number of intervals does not fit it.
+    Raises `InputError` if the method is unknown, or the number of intervals does not fit it.
     """
 
+    #: ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
+    #: Pernkopf (2012). The next three make intervals of equal weight, of equal width, or around the centres of
+    #: one-dimensional k-means. They run on the distinct values, each with the sum of its weights. ``boosted``: the
+    #: thresholds with the largest gains in boosted trees over all features (`milpbn.data.boosted`). 'quantile',
+    #: 'uniform', 'kmeans', 'boosted'}.
     method: str = "mdl"
+    #: Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
     bins: int | None = None
 
     def __post_init__(self) -> None:

@@ -17,33 +17,23 @@ FILE = Path(__file__).with_name("known_sets.json")
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSet:
-    """What is known of a data set.
-
-    Attributes
-    ----------
-    rows, features, classes : int
-        Its size, without rows that are left out because values are missing.
-    train_rows : int or None
-        Number of training rows, which come first; None for cross-validation, and where the split is not known.
-    split_unknown : bool
-        Whether there is a test set whose rows are not known.
-    source : str
-        Address at which it can be had.
-    sha256 : str or None
-        Of the contents with which `results/` was computed; None if the set is not among them.
-    files : tuple of str
-        Its files; empty for a set of the catalog.
-    """
+    """What is known of a data set."""
 
     name: str
+    #: Its size, without rows that are left out because values are missing.
     rows: int
     features: int
     classes: int
+    #: Number of training rows, which come first; None for cross-validation, and where the split is not known.
     train_rows: int | None
+    #: Address at which it can be had.
     source: str
+    #: Of the contents with which `results/` was computed; None if the set is not among them.
     sha256: str | None
     note: str
+    #: Whether there is a test set whose rows are not known.
     split_unknown: bool = False
+    #: Its files; empty for a set of the catalog.
     files: tuple[str, ...] = ()
 
     def folder(self, data_dir: Path | None) -> Path | None:

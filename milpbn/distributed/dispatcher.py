@@ -49,20 +49,13 @@ HALVED, GIVEN_UP = 2, 3
 
 
 class SentPart(NamedTuple):
-    """A part that was sent to the cluster.
+    """A part that was sent to the cluster."""
 
-    Attributes
-    ----------
-    number : int
-        Number of the sending.
-    task : SubtreeTask
-        The nodes.
-    lost : int
-        How often it had been lost with its worker before it was sent.
-    """
-
+    #: Number of the sending.
     number: int
+    #: The nodes.
     task: SubtreeTask
+    #: How often it had been lost with its worker before it was sent.
     lost: int = 0
 
 

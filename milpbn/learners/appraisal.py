@@ -31,24 +31,16 @@ from milpbn.version import __version__
 
 @dataclass(frozen=True)
 class Suboptimality:
-    """The score of a structure, and its gap to a proven bound.
+    """The score of a structure, and its gap to a proven bound."""
 
-    Attributes
-    ----------
-    score : float
-        The structure's score in nats, with the options of the bound's score and Laplace-smoothed maximum-likelihood
-        parameters.
-    bound : float
-        Upper bound in nats on the score of every structure over the candidate parent sets that obeys the constraints.
-    gap : Gap or None
-        The gap between the two; None if the bound does not hold for the structure.
-    reason : str
-        Why there is no gap, as a clause; empty if there is one.
-    """
-
+    #: The structure's score in nats, with the options of the bound's score and Laplace-smoothed maximum-likelihood
+    #: parameters.
     score: float
+    #: Upper bound in nats on the score of every structure over the candidate parent sets that obeys the constraints.
     bound: float
+    #: The gap between the two; None if the bound does not hold for the structure.
     gap: Gap | None
+    #: Why there is no gap, as a clause; empty if there is one.
     reason: str = ""
 
 
@@ -99,41 +91,30 @@ def distance(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Appraisal:
-    """The result of a learner on some data, with accuracies and gap.
-
-    Attributes
-    ----------
-    options : mapping
-        The given options of the learner; the others have their defaults.
-    training, test : float or None
-        Share of the weight of the training and test rows that is classified correctly; None without test rows, or if
-        the time limit ended before the rows were classified.
-    unweighted : pair of float or None
-        The same if every row counts once; None where all weights are equal.
-    suboptimality : Suboptimality or None
-        Score and gap of the structure; None without a bound or without a structure.
-    learning_seconds, seconds : float
-        Wall-clock time of learning, and of the whole call.
-    interrupted : bool
-        Whether the user stopped the learner.
-    notes : tuple of str
-        Sentences on training rows that were dropped, and on test rows of a class that training lacks, with numbers.
-    """
+    """The result of a learner on some data, with accuracies and gap."""
 
     learner: str
+    #: The given options of the learner; the others have their defaults.
     options: Mapping[str, Any]
     learned: Learned
     data: DataSummary
     class_name: str
+    #: Share of the weight of the training and test rows that is classified correctly; None without test rows, or if the
+    #: time limit ended before the rows were classified.
     training: float | None
     test: float | None
+    #: The same if every row counts once; None where all weights are equal.
     unweighted: tuple[float | None, float | None]
     test_samples: int
+    #: Score and gap of the structure; None without a bound or without a structure.
     suboptimality: Suboptimality | None
+    #: Wall-clock time of learning, and of the whole call.
     learning_seconds: float
     seconds: float
     random_state: int
+    #: Whether the user stopped the learner.
     interrupted: bool
+    #: Sentences on training rows that were dropped, and on test rows of a class that training lacks, with numbers.
     notes: tuple[str, ...] = ()
 
     @property

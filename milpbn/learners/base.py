@@ -23,31 +23,22 @@ from milpbn.util.validation import convert_fields
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """The settings of a run that do not belong to a method.
-
-    Attributes
-    ----------
-    time_limit : float or None
-        Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns
-        its best result with ``stopped_early`` set in the details, or raises NoIncumbentError if it has no result.
-    report : callable
-        Called from time to time with a line of text about the progress.
-    interrupted : callable
-        Called often; when it returns True, the learner stops as it does at the time limit. By default it is true after
-        a signal that was noted (`milpbn.util.interrupts`).
-    parameters : str or None
-        How the structures get their parameters (`milpbn.network.parameters`); None for the parameters that the learner
-        fits itself. `milpbn.learners.parameters.learn_with_parameters` reads this, not the learner.
-    verbose : bool or None
-        Whether a solver shows its own progress, as in `milpbn.Options`; None: if there is a terminal or a notebook.
-    """
+    """The settings of a run that do not belong to a method."""
 
     random_state: int = 0
+    #: Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns
+    #: its best result with ``stopped_early`` set in the details, or raises NoIncumbentError if it has no result.
     time_limit: float | None = None
     n_jobs: int = 1
+    #: Called from time to time with a line of text about the progress.
     report: Callable[[str], None] = field(default=lambda line: None)
+    #: Called often; when it returns True, the learner stops as it does at the time limit. By default it is true after a
+    #: signal that was noted (`milpbn.util.interrupts`).
     interrupted: Callable[[], bool] = field(default=interrupts.requested)
+    #: How the structures get their parameters (`milpbn.network.parameters`); None for the parameters that the learner
+    #: fits itself. `milpbn.learners.parameters.learn_with_parameters` reads this, not the learner.
     parameters: str | None = None
+    #: Whether a solver shows its own progress, as in `milpbn.Options`; None: if there is a terminal or a notebook.
     verbose: bool | None = None
 
     def __post_init__(self) -> None:
@@ -71,42 +62,28 @@ def solver_limits(budget: Budget) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Learned:
-    """The result of a learner.
-
-    Attributes
-    ----------
-    structure : Structure or None
-        The graph; None if the model is not an acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
-        a support vector machine).
-    details : mapping
-        Information about the run as JSON values: scores, steps, chosen options, whether it stopped early.
-    """
+    """The result of a learner."""
 
     predictor: Predictor
+    #: The graph; None if the model is not an acyclic graph over the variables (a multinet, a cyclic pseudo-TAN, a
+    #: support vector machine).
     structure: Structure | None
+    #: Information about the run as JSON values: scores, steps, chosen options, whether it stopped early.
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Learner(ABC):
-    """A method with its options. A subclass is a frozen dataclass whose fields are the options (see `setting`).
-
-    Attributes
-    ----------
-    summary : str
-        One line of help.
-    is_network : bool
-        Whether the model is, or can be, a Bayesian network over the variables.
-    needs : str
-        Options that the learner requires, in the form that the help shows.
-    compiles : bool
-        Whether a fit runs kernels, which `milpbn compare` compiles before it measures times.
-    """
+    """A method with its options. A subclass is a frozen dataclass whose fields are the options (see `setting`)."""
 
     name: ClassVar[str]
+    #: One line of help.
     summary: ClassVar[str]
     reference: ClassVar[str]
+    #: Whether the model is, or can be, a Bayesian network over the variables.
     is_network: ClassVar[bool] = True
+    #: Options that the learner requires, in the form that the help shows.
     needs: ClassVar[str] = ""
+    #: Whether a fit runs kernels, which `milpbn compare` compiles before it measures times.
     compiles: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -20,62 +20,43 @@ from milpbn.version import __version__
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The figures of several learners on one split, or over repeated folds.
-
-    Attributes
-    ----------
-    data : DataSummary
-        Summary of the training rows; over folds, of all rows.
-    test_samples : int
-        Number of test rows; over folds, the number of rows, each of which is tested once per repetition.
-    effective_rows : float or None
-        Number of equally weighted test rows that say as much (`milpbn.network.intervals.effective_size`); None where
-        all weights are equal.
-    score : mapping
-        The given attributes of the scores of exact searches.
-    time_limit : float or None
-        Time limit of each learner, in seconds.
-    parameters : str or None
-        How all Bayesian networks got their parameters; None: as each learner fits them itself.
-    notes : tuple of str
-        Sentences on rows that were dropped, and on test rows of a class that the training rows lack, with numbers.
-    folds, repeats : int or None
-        Number of folds, and of cross-validations; None for one split.
-    parts_done : int
-        Number of parts that all learners were tested on.
-    against : str or None
-        The learner to which the differences are; None without test rows.
-    positive : str or None
-        The class to detect; None for the means over all classes.
-    majority : (str, float) or None
-        The most frequent class of `data`, and its share of the weight of the test rows.
-    rarest_share : float or None
-        Share of the rarest class in the weight of `data`. Below `milpbn.network.discrimination.RARE`, what is shown
-        begins with how well classes are told apart.
-    rows : tuple of ComparisonRow
-        One row per learner, exact searches first.
-    raw : bool
-        Whether learners took raw columns.
-    """
+    """The figures of several learners on one split, or over repeated folds."""
 
     LATER: ClassVar[tuple[str, ...]] = ("effective_rows", "positive", "rarest_share", "raw")
 
+    #: Summary of the training rows; over folds, of all rows.
     data: DataSummary
+    #: Number of test rows; over folds, the number of rows, each of which is tested once per repetition.
     test_samples: int
+    #: Number of equally weighted test rows that say as much (`milpbn.network.intervals.effective_size`); None where all
+    #: weights are equal.
     effective_rows: Number = None
+    #: The given attributes of the scores of exact searches.
     score: Mapping[str, Any]
+    #: Time limit of each learner, in seconds.
     time_limit: Number
     random_state: int
+    #: How all Bayesian networks got their parameters; None: as each learner fits them itself.
     parameters: str | None = None
+    #: Sentences on rows that were dropped, and on test rows of a class that the training rows lack, with numbers.
     notes: tuple[str, ...] = ()
+    #: Number of folds, and of cross-validations; None for one split.
     folds: Annotated[int, Within(2)] | None = None
     repeats: Count | None = None
+    #: Number of parts that all learners were tested on.
     parts_done: int = 1
+    #: The learner to which the differences are; None without test rows.
     against: str | None = None
+    #: The class to detect; None for the means over all classes.
     positive: str | None = None
+    #: The most frequent class of `data`, and its share of the weight of the test rows.
     majority: tuple[str, float] | None = None
+    #: Share of the rarest class in the weight of `data`. Below `milpbn.network.discrimination.RARE`, what is shown
+    #: begins with how well classes are told apart.
     rarest_share: Share = None
+    #: Whether learners took raw columns.
     raw: bool = False
+    #: One row per learner, exact searches first.
     rows: tuple[ComparisonRow, ...] = ()
 
     @property

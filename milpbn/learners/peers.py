@@ -32,19 +32,13 @@ UNSTOPPABLE_ROWS = 5000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PeerClassifier(Predictor):
-    """A fitted classifier of scikit-learn, whose `predict` accepts the same data as that of a `Classifier`.
-
-    Attributes
-    ----------
-    model : classifier of scikit-learn
-        Fitted to the indicators of the features' states and the class codes. All indicators of a value without a state
-        are 0.
-    n_parameters : int
-        Number of fitted numbers; see the learner.
-    """
+    """A fitted classifier of scikit-learn, whose `predict` accepts the same data as that of a `Classifier`."""
 
     variables: tuple[Variable, ...]
+    #: Fitted to the indicators of the features' states and the class codes. All indicators of a value without a state
+    #: are 0.
     model: Any
+    #: Number of fitted numbers; see the learner.
     n_parameters: int
     sparse: bool
 

@@ -48,19 +48,13 @@ MOST_CATEGORIES = 255
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RawClassifier(Predictor):
-    """A fitted classifier of raw columns.
-
-    Attributes
-    ----------
-    model : classifier of scikit-learn
-        Fitted to the data frame of the training rows and their class codes.
-    n_parameters : int
-        Number of fitted numbers.
-    """
+    """A fitted classifier of raw columns."""
 
     variables: tuple[Variable, ...]
     peer: RawPeer
+    #: Fitted to the data frame of the training rows and their class codes.
     model: Any
+    #: Number of fitted numbers.
     n_parameters: int
 
     def predict_codes(self, source: Source) -> NDArray[np.intp]:

@@ -26,17 +26,11 @@ LARGEST = 1e37
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class RawData(Dataset):
-    """Samples, and the rows of the table that they code.
+    """Samples, and the rows of the table that they code."""
 
-    Attributes
-    ----------
-    table : Table
-        The table with all its rows.
-    positions : int64 array, shape (M,)
-        The position of each sample in the table.
-    """
-
+    #: The table with all its rows.
     table: Table
+    #: The position of each sample in the table. Shape (M,).
     positions: NDArray[np.int64] = field(repr=False)
 
     @classmethod
@@ -95,24 +89,16 @@ def raw_data(source: Any) -> RawData:
 
 @dataclass(frozen=True, eq=False)
 class RawRows:
-    """Training rows for a classifier of scikit-learn.
+    """Training rows for a classifier of scikit-learn."""
 
-    Attributes
-    ----------
-    frame : DataFrame, M rows
-        `RawData.frame`.
-    numbers, texts : list of str
-        Names of the columns of each kind.
-    classes : int array, shape (M,)
-        Class codes.
-    weights : float64 array, shape (M,), or None
-        Sample weights; None if all are 1.
-    """
-
+    #: `RawData.frame`. M rows.
     frame: pd.DataFrame
+    #: Names of the columns of each kind.
     numbers: list[str]
     texts: list[str]
+    #: Class codes. Shape (M,).
     classes: NDArray[np.integer]
+    #: Sample weights; None if all are 1. Shape (M,), or None.
     weights: NDArray[np.float64] | None = None
 
     @classmethod

@@ -165,23 +165,15 @@ def _means(
 
 @dataclass(frozen=True)
 class Parts:
-    """The parts over which figures are averaged.
+    """The parts over which figures are averaged."""
 
-    Attributes
-    ----------
-    test_to_train : float
-        As for `corrected_interval`.
-    rows : int
-        Number of rows of the data.
-    weights : float64 array, shape (M,), or None
-        Weights of all rows.
-    held : sequence of int arrays
-        Test rows of each part. They are looked at where the parts say what the learners do with them.
-    """
-
+    #: As for `corrected_interval`.
     test_to_train: float
+    #: Number of rows of the data.
     rows: int
+    #: Weights of all rows. Shape (M,), or None.
     weights: NDArray[np.float64] | None = None
+    #: Test rows of each part. They are looked at where the parts say what the learners do with them.
     held: Sequence[NDArray[np.int64]] = ()
 
     def means(

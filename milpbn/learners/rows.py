@@ -21,60 +21,24 @@ Number = NotNegative | None
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """The figures of one learner: on one split, or the means over the parts of repeated folds.
-
-    Attributes
-    ----------
-    name : str
-        Name of a learner, or of a score, whose exact search is compared.
-    test, training : float or None
-        Share of the weight of the test and training rows that is classified correctly. A class that the training rows
-        lack is an error, here and in the next two, with the probability 0.
-    log_loss, brier : float or None
-        Mean of -log P(c | z) in nats, and Brier score between 0 and 2, on the test rows; None without probabilities.
-    unweighted : float or None
-        Share of the test rows that is classified correctly, each counting once; None where their weights are equal.
-    roc_auc, average_precision, sensitivity, specificity, precision, f1, balanced_accuracy, matthews : float or None
-        On the test rows, how well `Comparison.positive` is told from the other classes, or the means over all classes
-        (`milpbn.network.discrimination.ClassFigures`).
-    intervals : mapping from str to (float, float)
-        95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson),
-        `log_loss`, `brier` and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which
-        contain those of the rows where weights differ.
-    differences : mapping from str to Difference
-        The learner's figure minus that of `Comparison.against` on the same rows; on one split not of all figures.
-    arcs : float or None
-        Number of arcs of the structure; None for a model that is not an acyclic graph.
-    score : float or None
-        The structure's score in nats, by the score of the reference (`reference_row`), with Laplace-smoothed
-        maximum-likelihood parameters.
-    gap, relative_gap : float or None
-        The reference's bound minus this score, in nats and relative to the bound.
-    seconds : float
-        Wall-clock time of learning.
-    stopped_early : bool
-        Whether the time limit stopped a learner. It is False for an exact search, whose gap shows it.
-    note : str
-        Reasons for missing figures.
-    options : mapping
-        The learner's options that differ from its defaults.
-    details : mapping
-        Information about the run (`Learned.details`); for an exact search its score, bound and status.
-    parts : tuple of ComparisonRow
-        Over folds, the figures of every part.
-    judged : Judged or None
-        On one split, the test rows one by one.
-    """
+    """The figures of one learner: on one split, or the means over the parts of repeated folds."""
 
     #: What files of earlier versions lack.
     LATER: ClassVar[tuple[str, ...]] = ("unweighted", *NAMES)
 
+    #: Name of a learner, or of a score, whose exact search is compared.
     name: str
+    #: Share of the weight of the test and training rows that is classified correctly. A class that the training rows
+    #: lack is an error, here and in the next two, with the probability 0.
     test: Share = None
     training: Share = None
+    #: Mean of -log P(c | z) in nats, and Brier score between 0 and 2, on the test rows; None without probabilities.
     log_loss: Number = None
     brier: Annotated[float, Within(0.0, 2.0)] | None = None
+    #: Share of the test rows that is classified correctly, each counting once; None where their weights are equal.
     unweighted: Share = None
+    #: On the test rows, how well `Comparison.positive` is told from the other classes, or the means over all classes
+    #: (`milpbn.network.discrimination.ClassFigures`).
     roc_auc: Share = None
     average_precision: Share = None
     sensitivity: Share = None
@@ -83,19 +47,34 @@ class ComparisonRow:
     f1: Share = None
     balanced_accuracy: Share = None
     matthews: Annotated[float, Within(-1.0, 1.0)] | None = None
+    #: 95 % intervals of these, and of `test` (on one split a score interval, with equal weights that of Wilson),
+    #: `log_loss`, `brier` and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which
+    #: contain those of the rows where weights differ.
     intervals: Mapping[str, Interval] = field(default_factory=dict)
+    #: The learner's figure minus that of `Comparison.against` on the same rows; on one split not of all figures.
     differences: Mapping[str, Difference] = field(default_factory=dict)
+    #: Number of arcs of the structure; None for a model that is not an acyclic graph.
     arcs: Number = None
     parameters: Number = None
+    #: The structure's score in nats, by the score of the reference (`reference_row`), with Laplace-smoothed
+    #: maximum-likelihood parameters.
     score: float | None = None
+    #: The reference's bound minus this score, in nats and relative to the bound.
     gap: float | None = None
     relative_gap: float | None = None
+    #: Wall-clock time of learning.
     seconds: NotNegative = 0.0
+    #: Whether the time limit stopped a learner. It is False for an exact search, whose gap shows it.
     stopped_early: bool = False
+    #: Reasons for missing figures.
     note: str = ""
+    #: The learner's options that differ from its defaults.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: Information about the run (`Learned.details`); for an exact search its score, bound and status.
     details: Mapping[str, Any] = field(default_factory=dict)
+    #: Over folds, the figures of every part.
     parts: tuple[ComparisonRow, ...] = ()
+    #: On one split, the test rows one by one.
     judged: Judged | None = field(default=None, repr=False, compare=False)
 
     @classmethod

@@ -26,19 +26,13 @@ CACHE = 1000
 
 @dataclass(frozen=True, eq=False)
 class SvmClassifier(Predictor):
-    """A fitted support vector machine, whose `predict` accepts the same data as that of a `Classifier`.
-
-    Attributes
-    ----------
-    machine : sklearn.svm.SVC
-        The machine on the indicators of the features' states. All indicators of a value without a state are 0.
-    calibrated : sklearn.calibration.CalibratedClassifierCV or None
-        A machine with probabilities; None if there was no time for it, or a class has too few rows. Accuracy is that of
-        `machine`.
-    """
+    """A fitted support vector machine, whose `predict` accepts the same data as that of a `Classifier`."""
 
     variables: tuple[Variable, ...]
+    #: The machine on the indicators of the features' states. All indicators of a value without a state are 0.
     machine: SVC
+    #: A machine with probabilities; None if there was no time for it, or a class has too few rows. Accuracy is that of
+    #: `machine`.
     calibrated: CalibratedClassifierCV | None = None
 
     @property

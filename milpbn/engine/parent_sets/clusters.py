@@ -38,23 +38,15 @@ TABU, TABU_MORE = 3, 4
 
 
 class Support(NamedTuple):
-    """The parent sets in use at a point, by variable.
+    """The parent sets in use at a point, by variable."""
 
-    Attributes
-    ----------
-    used : int64 array, shape (K,)
-        Their numbers, ascending.
-    offsets : int64 array, shape (V + 1,)
-        Where those of each variable begin.
-    masks : uint64 array, shape (K, W)
-        Their members.
-    shares : float64 array, shape (K,)
-        Their shares, which sum to 1 for each variable.
-    """
-
+    #: Their numbers, ascending. Shape (K,).
     used: NDArray[np.int64]
+    #: Where those of each variable begin. Shape (V + 1,).
     offsets: NDArray[np.int64]
+    #: Their members. Shape (K, W).
     masks: NDArray[np.uint64]
+    #: Their shares, which sum to 1 for each variable. Shape (K,).
     shares: NDArray[np.float64]
 
     @property

@@ -20,34 +20,24 @@ WAIT = 0.05
 
 @dataclass(eq=False)
 class SearchNode:
-    """A subproblem: allowed parent sets, an order relation, and a lower bound on the costs of its structures.
+    """A subproblem: allowed parent sets, an order relation, and a lower bound on the costs of its structures."""
 
-    Attributes
-    ----------
-    bound : float
-        The bound, in nats.
-    allowed : uint8 array
-        The allowed parent sets as bits.
-    before : uint64 array, shape (V, W)
-        What comes before each variable.
-    basis : tuple or None
-        The basis of the parent's linear program, its rows and its columns.
-    number, step : int, ProofStep or None
-        If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
-    found : int64 array, shape (V,), or None
-        The parent sets of a structure in it that was offered, without which it is searched on.
-    thread : int
-        The thread whose linear program the basis is of.
-    """
-
+    #: The bound, in nats.
     bound: float
+    #: The allowed parent sets as bits.
     allowed: NDArray[np.uint8]
+    #: What comes before each variable. Shape (V, W).
     before: NDArray[np.uint64]
     depth: int = 0
+    #: The basis of the parent's linear program, its rows and its columns.
     basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
+    #: If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
+    #: ProofStep or None.
     number: int = 0
     step: ProofStep | None = field(default=None, repr=False)
+    #: The parent sets of a structure in it that was offered, without which it is searched on. Shape (V,), or None.
     found: NDArray[np.int64] | None = field(default=None, repr=False)
+    #: The thread whose linear program the basis is of.
     thread: int = 0
 
 

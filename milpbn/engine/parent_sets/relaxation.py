@@ -28,20 +28,13 @@ DUAL_TOLERANCE = 1e-9
 
 
 class Priced(NamedTuple):
-    """What multipliers say of the structures of some allowed parent sets.
+    """What multipliers say of the structures of some allowed parent sets."""
 
-    Attributes
-    ----------
-    bound : float
-        A lower bound on their costs, in nats.
-    reduced : float64 array, shape (P,)
-        The reduced costs of the parent sets, inf for others.
-    with_set : float64 array, shape (P,)
-        A lower bound on the costs of the structures with each parent set, in nats.
-    """
-
+    #: A lower bound on their costs, in nats.
     bound: float
+    #: The reduced costs of the parent sets, inf for others. Shape (P,).
     reduced: NDArray[np.float64]
+    #: A lower bound on the costs of the structures with each parent set, in nats. Shape (P,).
     with_set: NDArray[np.float64]
 
 

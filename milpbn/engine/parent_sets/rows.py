@@ -46,21 +46,14 @@ LARGEST_BLOCK = 8
 
 
 class Row(NamedTuple):
-    """One inequality.
+    """One inequality."""
 
-    Attributes
-    ----------
-    kind : int
-        `CLUSTER`, `BLOCK`, `LIMIT`, `CLOSED`, `REACHED` or `ARCS`.
-    members : tuple of int
-        The members, ascending; of a limit, the parent.
-    numbers : tuple of int
-        The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b; of a reached set,
-        j; of arcs, the parents in question of each member, as bits.
-    """
-
+    #: `CLUSTER`, `BLOCK`, `LIMIT`, `CLOSED`, `REACHED` or `ARCS`.
     kind: int
+    #: The members, ascending; of a limit, the parent.
     members: tuple[int, ...]
+    #: The values of f, subset by subset, a member's bit being its place in `members`; of a limit, b; of a reached set,
+    #: j; of arcs, the parents in question of each member, as bits.
     numbers: tuple[int, ...] = ()
 
     @property
@@ -77,29 +70,21 @@ class Row(NamedTuple):
 
 
 class PackedRows(NamedTuple):
-    """Rows as arrays for kernels.
+    """Rows as arrays for kernels."""
 
-    Attributes
-    ----------
-    kind : int64 array, shape (R,)
-        Kind of each row.
-    masks : uint64 array, shape (R, W)
-        The variables whose parent sets have terms.
-    members : int64 array, shape (R, LARGEST_BLOCK)
-        Members of a block, -1 behind them; the parent of a limit; the variable before a reached set.
-    first : int64 array, shape (R,)
-        Where the terms of a block begin in `terms`, 2**size for each member, and those of arcs, W for each member.
-    right : float64 array, shape (R,)
-        The right-hand sides.
-    terms : float64 array
-        The terms of all blocks, and words of the parents of arcs as they are.
-    """
-
+    #: Kind of each row. Shape (R,).
     kind: NDArray[np.int64]
+    #: The variables whose parent sets have terms. Shape (R, W).
     masks: NDArray[np.uint64]
+    #: Members of a block, -1 behind them; the parent of a limit; the variable before a reached set. Shape (R,
+    #: LARGEST_BLOCK).
     members: NDArray[np.int64]
+    #: Where the terms of a block begin in `terms`, 2**size for each member, and those of arcs, W for each member. Shape
+    #: (R,).
     first: NDArray[np.int64]
+    #: The right-hand sides. Shape (R,).
     right: NDArray[np.float64]
+    #: The terms of all blocks, and words of the parents of arcs as they are.
     terms: NDArray[np.float64]
 
     def selected(self, kept: NDArray[np.bool_]) -> PackedRows:

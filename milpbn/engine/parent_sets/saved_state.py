@@ -32,30 +32,20 @@ NUMBERS = 24
 
 @dataclass(frozen=True)
 class CutState:
-    """The state of a branch and cut at one moment. Nothing in it changes any more.
+    """The state of a branch and cut at one moment. Nothing in it changes any more."""
 
-    Attributes
-    ----------
-    own : mapping from str to array
-        The numbers of the search, the fixed parent sets, and the columns of the linear program.
-    rows, pooled : sequences of Row
-        The rows of the linear program, and those of the pool.
-    nodes : sequence of SearchNode
-        The open nodes; the root while its rounds go on.
-    best : callable
-        Returns the arrays of the best structures.
-    proof : MultiplierProof or None
-        The proof, if a certificate is wanted.
-    count : int
-        Number of nodes so far.
-    """
-
+    #: The numbers of the search, the fixed parent sets, and the columns of the linear program.
     own: Mapping[str, NDArray[Any]]
+    #: The rows of the linear program, and those of the pool.
     rows: Sequence[Row]
     pooled: Sequence[Row]
+    #: The open nodes; the root while its rounds go on.
     nodes: Sequence[SearchNode]
+    #: Returns the arrays of the best structures.
     best: Callable[[], Mapping[str, NDArray[Any]]]
+    #: The proof, if a certificate is wanted.
     proof: MultiplierProof | None
+    #: Number of nodes so far.
     count: int
 
     @cached_property

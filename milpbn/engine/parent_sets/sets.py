@@ -22,23 +22,15 @@ ONE, ZERO = np.uint64(1), np.uint64(0)
 
 
 class ParentSets(NamedTuple):
-    """The parent sets of all variables, those of a variable by ascending cost.
+    """The parent sets of all variables, those of a variable by ascending cost."""
 
-    Attributes
-    ----------
-    offsets : int64 array, shape (V + 1,)
-        Start of each variable's block.
-    child : int64 array, shape (P,)
-        The variable of each parent set.
-    masks : uint64 array, shape (P, W)
-        The members as bits, 64 variables a word.
-    costs : float64 array, shape (P,)
-        What a set loses against the variable's best one, in nats, at least 0.
-    """
-
+    #: Start of each variable's block. Shape (V + 1,).
     offsets: NDArray[np.int64]
+    #: The variable of each parent set. Shape (P,).
     child: NDArray[np.int64]
+    #: The members as bits, 64 variables a word. Shape (P, W).
     masks: NDArray[np.uint64]
+    #: What a set loses against the variable's best one, in nats, at least 0. Shape (P,).
     costs: NDArray[np.float64]
 
     @property
@@ -53,20 +45,13 @@ class ParentSets(NamedTuple):
 
 
 class ListedSets(NamedTuple):
-    """Parent sets of a search, and how they are numbered in the problem.
+    """Parent sets of a search, and how they are numbered in the problem."""
 
-    Attributes
-    ----------
-    sets : ParentSets
-        The parent sets.
-    in_eta : int64 array, shape (P,)
-        Index of each set in eta.
-    best : float
-        Sum of the terms of the variables' best sets, in nats: a score is this minus a cost.
-    """
-
+    #: The parent sets.
     sets: ParentSets
+    #: Index of each set in eta. Shape (P,).
     in_eta: NDArray[np.int64]
+    #: Sum of the terms of the variables' best sets, in nats: a score is this minus a cost.
     best: float
 
 

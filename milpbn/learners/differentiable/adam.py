@@ -25,32 +25,24 @@ _VANISHING = 1e-30
 
 
 class AdamState(NamedTuple):
-    """Parameters and moments, which every step changes in place.
+    """Parameters and moments, which every step changes in place."""
 
-    Attributes
-    ----------
-    theta, theta_first, theta_second : float arrays, shape (size,)
-        Log-probabilities, and their first and second moments. Roth & Pernkopf (2020) store unnormalised tables and
-        normalise the values that they read. Here every step normalises all tables. The results are equal up to
-        rounding, because a constant added to the log-probabilities of a distribution changes neither the loss nor the
-        gradient.
-    phi, phi_first, phi_second : float64 arrays, shape (F,)
-        Unnormalised log-probabilities of the families, and their moments.
-    idle : int64 array, shape (F,)
-        -1 for a table that the next step changes. A table whose gradient and first moments are all 0 does not change
-        and is skipped; the number counts the skipped steps. When the table changes again, its second moments are
-        decayed for these steps.
-    steps : int64 array, shape (1,)
-        Number of steps taken.
-    """
-
+    #: Log-probabilities, and their first and second moments. Roth & Pernkopf (2020) store unnormalised tables and
+    #: normalise the values that they read. Here every step normalises all tables. The results are equal up to rounding,
+    #: because a constant added to the log-probabilities of a distribution changes neither the loss nor the gradient.
+    #: Shape (size,).
     theta: NDArray[np.floating]
     theta_first: NDArray[np.floating]
     theta_second: NDArray[np.floating]
+    #: Unnormalised log-probabilities of the families, and their moments. Shape (F,).
     phi: NDArray[np.float64]
     phi_first: NDArray[np.float64]
     phi_second: NDArray[np.float64]
+    #: -1 for a table that the next step changes. A table whose gradient and first moments are all 0 does not change and
+    #: is skipped; the number counts the skipped steps. When the table changes again, its second moments are decayed for
+    #: these steps. Shape (F,).
     idle: NDArray[np.int64]
+    #: Number of steps taken. Shape (1,).
     steps: NDArray[np.int64]
 
 

@@ -18,43 +18,31 @@ from milpbn.util.compiled import kernel
 
 
 class Work(NamedTuple):
-    """Buffers of a step.
+    """Buffers of a step."""
 
-    Attributes
-    ----------
-    codes : int32 array, shape (V, B)
-        The batch, with one row per variable.
-    scale : float64 array, shape (B,)
-        Factors of the samples' losses.
-    logits, slopes : float arrays, shape (B, C)
-        log p(x, c), and the derivatives of the loss with respect to these values.
-    places : uint32 array, shape (B,)
-        Position of each sample's first value in one table.
-    doubtful, settled : int64 arrays, shape (B,)
-        Samples whose loss has a derivative for every class, and samples whose loss has one for the true class only.
-    chosen : int64 array, shape (V,)
-        The sampled family of each variable.
-    choice_slopes : float64 array, shape (F,)
-        dL/ds, the derivatives of the loss with respect to the one-hot choice s of the families.
-    phi_gradient : float64 array, shape (F,)
-        Straight-through estimate of the derivative with respect to Phi.
-    gradient : float array, shape (size,)
-        Derivative with respect to the unnormalised log-probabilities; 0 outside the chosen families.
-    cells, sums : float arrays, as long as the largest tables of a variable
-        One value per element of a table, and one value per distribution or class.
-    """
-
+    #: The batch, with one row per variable. Shape (V, B).
     codes: NDArray[np.int32]
+    #: Factors of the samples' losses. Shape (B,).
     scale: NDArray[np.float64]
+    #: log p(x, c), and the derivatives of the loss with respect to these values. Shape (B, C).
     logits: NDArray[np.floating]
     slopes: NDArray[np.floating]
+    #: Position of each sample's first value in one table. Shape (B,).
     places: NDArray[np.uint32]
+    #: Samples whose loss has a derivative for every class, and samples whose loss has one for the true class only.
+    #: Shape (B,).
     doubtful: NDArray[np.int64]
     settled: NDArray[np.int64]
+    #: The sampled family of each variable. Shape (V,).
     chosen: NDArray[np.int64]
+    #: dL/ds, the derivatives of the loss with respect to the one-hot choice s of the families. Shape (F,).
     choice_slopes: NDArray[np.float64]
+    #: Straight-through estimate of the derivative with respect to Phi. Shape (F,).
     phi_gradient: NDArray[np.float64]
+    #: Derivative with respect to the unnormalised log-probabilities; 0 outside the chosen families. Shape (size,).
     gradient: NDArray[np.floating]
+    #: One value per element of a table, and one value per distribution or class. As long as the largest tables of a
+    #: variable.
     cells: NDArray[np.floating]
     sums: NDArray[np.floating]
 

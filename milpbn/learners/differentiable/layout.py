@@ -32,31 +32,22 @@ class Layout(NamedTuple):
 
     The families of variable v are ``first[v] <= f < first[v + 1]``. The values of a sample with codes x begin at
     ``start[f] + sum_t strides[f, t] * x[members[f, t]]``, where t < length[f]; there are ``entries[f]`` of them.
-
-    Attributes
-    ----------
-    first : int64 array, shape (V + 1,)
-        First family of each variable.
-    start : int64 array, shape (F + 1,)
-        Position of each table, and at the end the number of all values.
-    members, strides : int64 arrays, shape (F, width)
-        The variables whose states number the cells (never the class), and their factors.
-    length : int64 array, shape (F,)
-        Number of these variables.
-    entries : int64 array, shape (F,)
-        Number of values of a cell: C, or 1 for a feature's family without the class.
-    states, lanes : int64 arrays, shape (F,)
-        A table is an array of shape (blocks, states, lanes) whose exponentials sum to 1 over the middle axis. For a
-        feature the shape is (1, sp(X_i), joint states of the parents), where the class is the last parent. For the
-        class variable it is (joint states of the parents, C, 1).
     """
 
+    #: First family of each variable. Shape (V + 1,).
     first: NDArray[np.int64]
+    #: Position of each table, and at the end the number of all values. Shape (F + 1,).
     start: NDArray[np.int64]
+    #: The variables whose states number the cells (never the class), and their factors. Shape (F, width).
     members: NDArray[np.int64]
     strides: NDArray[np.int64]
+    #: Number of these variables. Shape (F,).
     length: NDArray[np.int64]
+    #: Number of values of a cell: C, or 1 for a feature's family without the class. Shape (F,).
     entries: NDArray[np.int64]
+    #: A table is an array of shape (blocks, states, lanes) whose exponentials sum to 1 over the middle axis. For a
+    #: feature the shape is (1, sp(X_i), joint states of the parents), where the class is the last parent. For the class
+    #: variable it is (joint states of the parents, C, 1). Shape (F,).
     states: NDArray[np.int64]
     lanes: NDArray[np.int64]
 

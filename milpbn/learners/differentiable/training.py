@@ -51,47 +51,31 @@ _COLUMNS = 16
 class Training:
     """The settings of a training.
 
-    Attributes
-    ----------
-    epochs : int
-        Number of passes over the data; with 0 the result has the initial tables.
-    batch_size : int
-        Samples per step; the last batch of an epoch may be smaller.
-    learning_rate : float
-        Learning rate of Theta in the first epoch. In epoch e of E it is multiplied by ``rate_decay ** (e / E)``.
-    structure_rate : float
-        Learning rate of Phi, which is constant.
-    rate_decay : float
-        Factor by which the learning rate of Theta decreases over the run.
-    temperatures : (float, float)
-        tau of the first and of the last epoch, with geometric interpolation in between.
-    init : str
-        Initial tables. ``uniform``: drawn from U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
-    smoothing : float
-        Laplace constant of ``ml``.
-    validation : float
-        Share of the samples held out to measure the error during the training; 0 for none.
-    averaged_runs : int
-        Number of runs. All have the same initial tables and number of epochs, but different random numbers. The result
-        has the normalised means of their log-probabilities, and the most probable choices under the mean of Phi.
-
-    Raises
-    ------
-    InputError
-        If a setting has no valid value.
+    Raises `InputError` if a setting has no valid value.
     """
 
     loss: Loss
+    #: Number of passes over the data; with 0 the result has the initial tables.
     epochs: int = 500
+    #: Samples per step; the last batch of an epoch may be smaller.
     batch_size: int = 100
+    #: Learning rate of Theta in the first epoch. In epoch e of E it is multiplied by ``rate_decay ** (e / E)``.
     learning_rate: float = 3e-3
+    #: Learning rate of Phi, which is constant.
     structure_rate: float = 1e-3
+    #: Factor by which the learning rate of Theta decreases over the run.
     rate_decay: float = 1e-3
+    #: tau of the first and of the last epoch, with geometric interpolation in between.
     temperatures: tuple[float, float] = (10.0, 0.1)
+    #: Initial tables. ``uniform``: drawn from U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
     init: str = "uniform"
+    #: Laplace constant of ``ml``.
     smoothing: float = 1.0
     dtype: str = "float32"
+    #: Share of the samples held out to measure the error during the training; 0 for none.
     validation: float = 0.0
+    #: Number of runs. All have the same initial tables and number of epochs, but different random numbers. The result
+    #: has the normalised means of their log-probabilities, and the most probable choices under the mean of Phi.
     averaged_runs: int = 1
 
     def __post_init__(self) -> None:
@@ -119,30 +103,20 @@ class Training:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
-    """The result of a training.
+    """The result of a training."""
 
-    Attributes
-    ----------
-    parents : tuple of tuples of int, length V
-        The most probable parent sets. Their graph may have a cycle if the choices allow one.
-    cpts : tuple of Cpt, length V
-        The tables of these parent sets.
-    phi : float64 array, shape (F,)
-        Unnormalised log-probabilities of all choices, variable by variable.
-    history : list of [int, float, float or None]
-        For every epoch of all runs its number, the mean loss per sample under the sampled structures (nats), and the
-        error on the held-out samples if it was measured.
-    error : float or None
-        Error of the result on the held-out samples.
-    runs : int
-        Number of runs in the mean. A run that was stopped is left out, unless it is the first.
-    """
-
+    #: The most probable parent sets. Their graph may have a cycle if the choices allow one. Length V.
     parents: tuple[tuple[int, ...], ...]
+    #: The tables of these parent sets. Length V.
     cpts: tuple[Cpt, ...]
+    #: Unnormalised log-probabilities of all choices, variable by variable. Shape (F,).
     phi: NDArray[np.float64]
+    #: For every epoch of all runs its number, the mean loss per sample under the sampled structures (nats), and the
+    #: error on the held-out samples if it was measured.
     history: list[list[Any]]
+    #: Error of the result on the held-out samples.
     error: float | None
+    #: Number of runs in the mean. A run that was stopped is left out, unless it is the first.
     runs: int
     stopped_early: bool
 
@@ -160,23 +134,15 @@ class Trained:
 
 
 class Epoch(NamedTuple):
-    """What the random numbers and the schedules decide for one epoch.
+    """What the random numbers and the schedules decide for one epoch."""
 
-    Attributes
-    ----------
-    order : int64 array, shape (M,)
-        The order of the samples.
-    noise : float64 array, shape (steps, F)
-        Gumbel(0, 1) samples.
-    batch_size : int
-        Samples per step.
-    tau, rate, structure_rate : float
-        Temperature, and the learning rates of Theta and Phi.
-    """
-
+    #: The order of the samples. Shape (M,).
     order: NDArray[np.int64]
+    #: Gumbel(0, 1) samples. Shape (steps, F).
     noise: NDArray[np.float64]
+    #: Samples per step.
     batch_size: int
+    #: Temperature, and the learning rates of Theta and Phi.
     tau: float
     rate: float
     structure_rate: float

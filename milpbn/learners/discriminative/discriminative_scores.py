@@ -38,22 +38,14 @@ BATCH = 4, 64
 class Criterion:
     """The score that a search maximises.
 
-    Attributes
-    ----------
-    name : str
-        ``cr``: weight of the samples classified correctly. ``cl``: sum_m w_m log P(c_m | x_m) in nats (Grossman &
-        Domingos 2004). ``mm``: sum_m w_m min(gamma, log d_m) in nats, which is gamma times the score of
-        Pernkopf et al. (2011), section 4, with lambda = 1 / gamma.
-    gamma : float
-        Desired log-margin in nats, for ``mm``.
-
-    Raises
-    ------
-    InputError
-        If gamma is not positive and finite.
+    Raises `InputError` if gamma is not positive and finite.
     """
 
+    #: ``cr``: weight of the samples classified correctly. ``cl``: sum_m w_m log P(c_m | x_m) in nats (Grossman &
+    #: Domingos 2004). ``mm``: sum_m w_m min(gamma, log d_m) in nats, which is gamma times the score of Pernkopf et al.
+    #: (2011), section 4, with lambda = 1 / gamma.
     name: str
+    #: Desired log-margin in nats, for ``mm``.
     gamma: float = 1.0
 
     def __post_init__(self) -> None:

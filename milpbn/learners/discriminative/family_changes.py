@@ -41,21 +41,13 @@ PORTION = 1 << 25
 class Estimation:
     """The estimation of parameters from counts.
 
-    Attributes
-    ----------
-    smoothing : float
-        Laplace constant a > 0, which is not used if there is a `zero_probability`.
-    zero_probability : float or None
-        Use maximum-likelihood estimates. Every probability 0 is replaced by this number, and the row is scaled to sum
-        to 1 again (1e-5 in Pernkopf et al. 2011, section 5). Rows without counts are uniform.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
+    Raises `InputError` if a number is out of range.
     """
 
+    #: Laplace constant a > 0, which is not used if there is a `zero_probability`.
     smoothing: float = 1.0
+    #: Use maximum-likelihood estimates. Every probability 0 is replaced by this number, and the row is scaled to sum to
+    #: 1 again (1e-5 in Pernkopf et al. 2011, section 5). Rows without counts are uniform.
     zero_probability: float | None = None
 
     def __post_init__(self) -> None:

@@ -46,20 +46,14 @@ HALVINGS = 60
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The best forest and the smallest bound of the Lagrangian relaxation.
+    """The best forest and the smallest bound of the Lagrangian relaxation."""
 
-    Attributes
-    ----------
-    value, bound : float
-        AICc of the forest `above`, and upper bound on the AICc of every forest. Both leave out the log-likelihood of
-        the forest without edges.
-    multiplier : float
-        The multiplier of the bound, in nats per parameter.
-    """
-
+    #: AICc of the forest `above`, and upper bound on the AICc of every forest. Both leave out the log-likelihood of the
+    #: forest without edges.
     value: float
     bound: float
     above: Parents
+    #: The multiplier of the bound, in nats per parameter.
     multiplier: float
 
 
