@@ -38,10 +38,9 @@ class Discretisation:
     """
 
     #: ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
-    #: Pernkopf (2012). The next three make intervals of equal weight, of equal width, or around the centres of
-    #: one-dimensional k-means. They run on the distinct values, each with the sum of its weights. ``boosted``: the
-    #: thresholds with the largest gains in boosted trees over all features (`milpbn.data.boosted`). 'quantile',
-    #: 'uniform', 'kmeans', 'boosted'}.
+    #: Pernkopf (2012). ``quantile``, ``uniform`` and ``kmeans`` make intervals of equal weight, of equal width, or
+    #: around the centres of one-dimensional k-means. They run on the distinct values, each with the sum of its weights.
+    #: ``boosted``: the thresholds with the largest gains in boosted trees over all features (`milpbn.data.boosted`).
     method: str = "mdl"
     #: Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
     bins: int | None = None

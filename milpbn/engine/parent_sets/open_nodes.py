@@ -32,7 +32,6 @@ class SearchNode:
     #: The basis of the parent's linear program, its rows and its columns.
     basis: tuple[Any, list[Row], NDArray[np.int64]] | None = field(default=None, repr=False)
     #: If a certificate is wanted: the node's number there, and the multipliers of a bound that is not recorded yet.
-    #: ProofStep or None.
     number: int = 0
     step: ProofStep | None = field(default=None, repr=False)
     #: The parent sets of a structure in it that was offered, without which it is searched on. Shape (V,), or None.
