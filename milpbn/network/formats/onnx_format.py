@@ -196,7 +196,7 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
     if not is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
         spellings = list(enumerate(rule.texts, start=1))
-        bits = 2 ** np.arange(len(spellings).bit_length())
+        bits = 2 ** np.arange(len(spellings).bit_length() or 1)  # missing values may be the only state
         matched = [
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits

@@ -231,7 +231,8 @@ def _relevant(
     factors: Sequence[tuple[list[int], NDArray[np.float64]]],
 ) -> list[tuple[list[int], NDArray[np.float64]]]:
     """Return the factors with the class, and those that share features with them, directly or through others."""
-    chosen = {k for k, (_, table) in enumerate(factors) if table.shape[-1] > 1}
+    # A probability of 0 makes a row impossible in every class, whether the class is in its table or not.
+    chosen = {k for k, (_, table) in enumerate(factors) if table.shape[-1] > 1 or np.isinf(table).any()}
     while True:
         seen = {i for k in chosen for i in factors[k][0]}
         more = {k for k, (own, _) in enumerate(factors) if not seen.isdisjoint(own)} - chosen
