@@ -57,10 +57,10 @@ def test_text_is_stripped_and_truth_values_are_found():
 
 
 def test_a_column_of_missing_values_only():
-    frame = pd.DataFrame({"v": [None] * 8, "y": list("pqppqppp")}, dtype=object)
+    frame = pd.DataFrame({"v": [None] * 8, "w": list("aabbbbba"), "y": list("pqppqppp")}, dtype=object)
     table = read_table(frame, nominal=["v"], missing="state")
-    classifier = fitted(table.dataset(), ((1,), ()))
+    classifier = fitted(table.dataset(), ((2,), (0, 2), ()))
     assert classifier.variables[0].states == ("?",)
-    asked = pd.DataFrame({"v": ["a", None]})
+    asked = pd.DataFrame({"v": ["c", None], "w": ["a", "b"]})
     wanted = classifier.predict_proba(classifier.encode(asked, ignore_unseen=True))
     assert scored(classifier, asked)[1] == pytest.approx(wanted)
