@@ -98,7 +98,8 @@ class Column:
             codes, uniques = _factorise(series)
         except (TypeError, NotImplementedError):  # the latter is pyarrow's
             raise InputError(
-                f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
+                f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value; "
+                "leave the column out (--drop, or drop in Python)."
             ) from None
         values, words = np.asarray(uniques), []
         declared = None

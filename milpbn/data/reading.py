@@ -113,6 +113,8 @@ def _read_bytes(path: Path) -> bytes:
 #: How files begin that are no text files of tables, and what they are.
 _NO_TABLES = {
     b"\x1f\x8b": "compressed with gzip; call it .csv.gz",
+    b"BZh91AY&SY": "compressed with bzip2; unpack it",
+    b"\xfd7zXZ": "compressed with xz; unpack it",
     b"PK\x03\x04": "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV",
     b"PAR1\x15": "Parquet; call it .parquet",
     b"version https://git-lfs.github.com/": "a pointer of Git LFS; fetch the file itself with git lfs pull",
