@@ -243,10 +243,11 @@ def _single_values(raw: RawTable, options: ReadingOptions) -> RawTable:
     names = [str(name) for name in raw.frame.columns]
     target = names[-1] if options.target is DefaultTarget.LAST else str(options.target)
     used = {target, *(options.features or names)} - {*options.drop}
-    others = {
-        name: cells for name, cells in raw.frame.items() if name not in used and cells.dtype.kind == "O"
+    empty = {
+        str(name): None
+        for name, cells in raw.frame.items()
+        if name not in used and cells.dtype.kind == "O" and not all(map(pd.api.types.is_scalar, cells))
     }
-    empty = {name: None for name, cells in others.items() if not all(map(pd.api.types.is_scalar, cells))}
     return replace(raw, frame=raw.frame.assign(**empty)) if empty else raw
 
 
