@@ -31,5 +31,7 @@ def other_kind(document: Mapping[str, Any]) -> str | None:
     """Return what kind of file a document is, and what to do with it; None if it may be a result."""
     if is_comparison(document):
         return "it is of milpbn compare; milpbn info shows it, and milpbn plot compare draws it"
+    if "learner" in document:
+        return "it is of milpbn learn; milpbn info shows it"
     written = document.get("format")
     return _KINDS.get(written) if isinstance(written, str) else None

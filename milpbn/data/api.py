@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milpbn.data.cells import read_cells
@@ -173,7 +174,7 @@ def read_encodings(
 def _read_table(source: Source, options: ReadingOptions) -> Table:
     """Do the same as `read_table`, with the options in one object."""
     discretisation = Discretisation.parse(options.discretise)
-    raw = _plain_cells(load_source(source, options.data_dir, form=options), options)
+    raw = _plain_cells(_single_values(load_source(source, options.data_dir, form=options), options), options)
     where, entry, frame = raw.where, raw.entry, raw.frame
     weights = weights_in(frame, options.weights, where)
     if options.weights is not None:
@@ -235,6 +236,19 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
     if whole:
         table.__dict__["columns"] = columns  # the cached property, which would factorise the same cells again
     return table
+
+
+def _single_values(raw: RawTable, options: ReadingOptions) -> RawTable:
+    """Return the table without the cells of columns that hold lists and the like, and that options leave out."""
+    names = [str(name) for name in raw.frame.columns]
+    target = names[-1] if options.target is DefaultTarget.LAST else str(options.target)
+    used = {target, *(options.features or names)} - {*options.drop}
+    empty = {
+        str(name): None
+        for name, cells in raw.frame.items()
+        if name not in used and cells.dtype.kind == "O" and not all(map(pd.api.types.is_scalar, cells))
+    }
+    return replace(raw, frame=raw.frame.assign(**empty)) if empty else raw
 
 
 def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -103,7 +104,7 @@ def mark_missing(
             values = na_values.get(key, ())
             numbers = {number_of(value): value for value in values if is_plain(value)}
             hit = {}
-            for cell in series.dropna().unique():
+            for cell in _distinct(series):
                 label = label_of(cell)
                 value = label if label in values else numbers.get(number_of(cell))
                 if value is not None:
@@ -128,16 +129,21 @@ def _without(series: pd.Series, values: list[object]) -> pd.Series:
     return exact.mask(series.isin(values), None)
 
 
+def _distinct(series: pd.Series) -> list[Any]:
+    """Return the different cells of a column without nulls; none if they are containers, which `Column` refuses."""
+    try:
+        return list(series.dropna().unique())
+    except (TypeError, NotImplementedError):  # the latter is pyarrow's
+        return []
+
+
 def _different_texts(series: pd.Series) -> list[str]:
     """Return the different texts of a column without missing ones; none if it has other values or a type."""
     if not (pd.api.types.is_object_dtype(series.dtype) or pd.api.types.is_string_dtype(series.dtype)):
         return []
     if isinstance(series.dtype, pd.CategoricalDtype):
         return []
-    try:
-        cells = series.dropna().unique().tolist()
-    except TypeError:  # containers, which `Column` refuses
-        return []
+    cells = _distinct(series)
     if not all(isinstance(cell, str) for cell in cells):
         return []
     return [cell for cell in cells if cell.strip() not in MISSING_MARKERS]

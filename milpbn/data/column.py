@@ -39,6 +39,10 @@ def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         series = series.astype(dtype.newbyteorder("="))
+    elif dtype.kind == "f" and hasattr(
+        dtype, "numpy_dtype"
+    ):  # nullable or Arrow's: NaN may be a value beside nulls
+        series = pd.Series(series.to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan))
     codes, uniques = pd.factorize(series)
     # pandas takes True for 1. Rows are looked at only if one of the distinct values may stand for both.
     if pd.api.types.is_object_dtype(dtype) and any(_is_bit(value) for value in uniques):
@@ -84,7 +88,8 @@ class Column:
             codes, uniques = _factorise(series)
         except (TypeError, NotImplementedError):  # the latter is pyarrow's
             raise InputError(
-                f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
+                f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value; "
+                "leave the column out (--drop, or drop in Python)."
             ) from None
         values, words = np.asarray(uniques), []
         declared = None

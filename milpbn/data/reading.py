@@ -6,7 +6,6 @@ Cells of text files stay text here, so that no library guesses types, dates or m
 
 from __future__ import annotations
 
-import codecs
 import os
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -24,7 +23,14 @@ from milpbn.data.raw_table import RawTable, check_frame
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
-from milpbn.util.raw_files import ending_of, most_unpacked, read_bytes, shown_name, unpack_gzip
+from milpbn.util.raw_files import (
+    ending_of,
+    marked_encoding,
+    most_unpacked,
+    read_bytes,
+    shown_name,
+    unpack_gzip,
+)
 
 Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable]
 
@@ -32,13 +38,6 @@ Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable
 UNTYPED = (".csv", ".tsv", ".arff")
 #: Endings of files of local scores, which are no tables.
 SCORES = (".jkl", ".pss")
-#: Byte order marks and their encodings; that of UTF-32 begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 def read_file(
@@ -114,6 +113,8 @@ def _read_bytes(path: Path) -> bytes:
 #: How files begin that are no text files of tables, and what they are.
 _NO_TABLES = {
     b"\x1f\x8b": "compressed with gzip; call it .csv.gz",
+    b"BZh91AY&SY": "compressed with bzip2; unpack it",
+    b"\xfd7zXZ": "compressed with xz; unpack it",
     b"PK\x03\x04": "a zip archive or a workbook of Excel; unpack it, or save the sheet as CSV",
     b"PAR1\x15": "Parquet; call it .parquet",
     b"version https://git-lfs.github.com/": "a pointer of Git LFS; fetch the file itself with git lfs pull",
@@ -126,8 +127,7 @@ def _decode(data: bytes, where: str, form: TextFormat) -> str:
     for mark, what in _NO_TABLES.items():
         if data[: len(mark)].upper() == mark.upper():
             raise InputError(f"The file {where} is no table, but {what}.")
-    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
-    encoding = form.encoding or marked
+    encoding = form.encoding or marked_encoding(data)
     try:
         text = data.decode(encoding).removeprefix("\ufeff").removesuffix("\x1a")
     except UnicodeError as error:  # some encodings do not say where

@@ -17,7 +17,7 @@ import numpy as np
 
 from milpbn.errors import InputError
 from milpbn.util.memory import format_bytes
-from milpbn.util.raw_files import unpack_gzip
+from milpbn.util.raw_files import decode, unpack_gzip
 
 T = TypeVar("T")
 #: Largest accepted number. Scores, bounds, gaps and times are much smaller, and sums of a few such numbers are finite.
@@ -76,10 +76,11 @@ def _lines(value: Any, depth: int, indent: str = "") -> str:
 
 
 def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False) -> str:
-    """Return the text of a UTF-8 file, which may be gzipped, without a byte order mark.
+    """Return the text of a file, which may be gzipped, without a byte order mark.
 
-    `what` is its kind, such as "classifier file". Files of programs of Windows may also have the encoding cp1252.
-    `InputError` if the file cannot be read, is not UTF-8 text, or is far too large.
+    `what` is its kind, such as "classifier file". The encoding is UTF-8, that of a byte order mark, or what a file of
+    XML declares; files of programs of Windows may also have cp1252. `InputError` if the file cannot be read, has
+    another encoding, or is far too large.
     """
     try:
         with Path(path).open("rb") as file:  # a device may have no end
@@ -90,14 +91,11 @@ def read_text(path: str | os.PathLike[str], what: str, *, windows: bool = False)
             )
         if content.startswith(b"\x1f\x8b"):
             content = unpack_gzip(content, repr(str(path)))
-        try:
-            text = content.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            text = content.decode("cp1252" if windows else "utf-8")
+        text = decode(content, "cp1252" if windows else "utf-8")
         return text.replace("\r\n", "\n").replace("\r", "\n")
     except InputError:
         raise
-    except UnicodeDecodeError:
+    except UnicodeError:
         raise InputError(
             f"The {what} {str(path)!r} is not UTF-8 text; check that it is the right file."
         ) from None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterable
@@ -18,6 +20,37 @@ LARGEST_STREAM = 1 << 28
 #: Largest ratio of unpacked to packed size; tables have 5 to 50. Archives may always unpack to `SMALL` bytes.
 LARGEST_RATIO = 100
 SMALL = 1 << 24
+
+#: Byte order marks and their encodings; that of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+#: How an XML file names its encoding.
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]*?\sencoding\s*=\s*["']([A-Za-z][\w.-]*)""")
+
+
+def marked_encoding(data: bytes) -> str:
+    """Return the encoding that a byte order mark names; that of UTF-8, with or without its mark, if none does."""
+    return next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
+
+
+def decode(data: bytes, otherwise: str = "utf-8") -> str:
+    """Return the text of a file by its byte order mark, as UTF-8, by its XML declaration, or in another encoding.
+
+    The first that fits decides, since files of XML may have been saved in UTF-8 whatever they declare. Raises
+    `UnicodeError` if none does.
+    """
+    declared = _DECLARED.match(data)
+    encodings = [marked_encoding(data), *([declared[1].decode()] if declared else [])]
+    for encoding in encodings:
+        try:
+            return data.decode(encoding)
+        except (UnicodeError, LookupError):
+            continue
+    return data.decode(otherwise)
 
 
 def read_bytes(path: str | os.PathLike[str]) -> bytes:

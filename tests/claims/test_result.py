@@ -533,6 +533,7 @@ def test_other_files_are_named_for_what_they_are(tmp_path):
         InputError, match=r"classifier\.json' cannot be used: it is a classifier; give the file that"
     ):
         Result.load(tmp_path / "classifier.json")
-    (tmp_path / "comparison.json").write_text(json.dumps({"test_samples": 3, "rows": []}))
-    with pytest.raises(InputError, match="it is of milpbn compare; milpbn info shows it"):
-        Result.load(tmp_path / "comparison.json")
+    for verb, document in (("compare", {"test_samples": 3, "rows": []}), ("learn", {"learner": {}})):
+        (tmp_path / "other.json").write_text(json.dumps(document))
+        with pytest.raises(InputError, match=f"it is of milpbn {verb}; milpbn info shows it"):
+            Result.load(tmp_path / "other.json")

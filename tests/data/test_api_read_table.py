@@ -71,6 +71,16 @@ def test_bad_sources_are_refused(source, message):
         read_table(source)
 
 
+def test_columns_of_lists_may_be_left_out():
+    frame = FRAME.assign(lists=[[1], None, [1, 2], []], **{"class": list("pqpq")})
+    with pytest.raises(InputError, match=r"'lists' of the data frame holds containers.*--drop"):
+        read_table(frame, na_values=["q"])
+    for options in ({"drop": ["lists"]}, {"features": ["a"], "na_values": ["9"]}):
+        table = read_table(frame, **options)
+        assert table.n_rows == 4
+        assert table.left_out["lists"] == "asked"
+
+
 def test_unknown_name_says_what_was_tried(monkeypatch):
     monkeypatch.delenv("MILPBN_DATA", raising=False)
     with pytest.raises(

@@ -38,6 +38,20 @@ def test_the_byte_order_does_not_matter(dtype):
     assert column.codes.tolist() == [0, 1, 0]
 
 
+@pytest.mark.parametrize("dtype", ["Float32", "double[pyarrow]"])
+def test_nan_beside_nulls_is_missing(dtype):
+    pa = pytest.importorskip("pyarrow")
+    if dtype == "Float32":
+        cells = np.array([1.5, np.nan, 0, -2], "float32")
+        series = pd.Series(pd.arrays.FloatingArray(cells, np.array([False, False, True, False])))
+    else:  # as columns of Parquet files that are read with Arrow's types
+        series = pd.Series(pd.arrays.ArrowExtensionArray(pa.array([1.5, np.nan, None, -2.0])))
+    assert series.isna().sum() == 1
+    column = Column.of(series.rename("x"))
+    assert column.codes.tolist() == [0, -1, -1, 1]
+    assert column.values.tolist() == [1.5, -2]
+
+
 def test_lists_of_pyarrow_are_refused_with_the_column():
     pa = pytest.importorskip("pyarrow")
     lists = pd.array([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))

@@ -1,4 +1,6 @@
+import bz2
 import gzip
+import lzma
 
 import pandas as pd
 import pytest
@@ -87,6 +89,8 @@ def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
         ("t.arff", b"@relation \xe9\n", "--encoding cp1252"),
         ("t.csv", b"a,b\n1,\0\n", "null characters"),
         ("t.csv", gzip.compress(b"a,b\n1,x\n", mtime=0), "no table, but compressed with gzip"),
+        ("t.csv", bz2.compress(b"a,b\n1,x\n"), "no table, but compressed with bzip2"),
+        ("t.csv", lzma.compress(b"a,b\n1,x\n"), "no table, but compressed with xz"),
         ("t.csv", b"PK\3\4...", "no table, but a zip archive or a workbook of Excel"),
         ("t.csv", "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "git lfs pull"),
         ("t.csv", "<!doctype html>\n<p>a,b</p>\n", "a web page"),

@@ -12,7 +12,7 @@ from xml.parsers import expat
 
 from milpbn.errors import InputError
 from milpbn.milp.files.solution import Solution
-from milpbn.util.raw_files import read_bytes, unpack_gzip
+from milpbn.util.raw_files import decode, read_bytes, unpack_gzip
 
 
 def read_solution(path: str | os.PathLike[str]) -> Solution:
@@ -46,8 +46,8 @@ def _text(file: Path) -> str:
     if content.startswith(b"\x1f\x8b"):
         content = unpack_gzip(content, str(file))
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        text = decode(content)
+    except UnicodeError:
         text = "\0"
     if "\0" in text:
         raise InputError(f"The solution file {file} is not text; give the .sol file that the solver wrote.")

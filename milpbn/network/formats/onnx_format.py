@@ -196,19 +196,20 @@ def _code(graph: _OnnxGraph, variable: Variable) -> str:
     if not is_number(variable):
         # One comparison for each binary digit of the position, since there may be thousands of states.
         spellings = list(enumerate(rule.texts, start=1))
-        bits = 2 ** np.arange(len(spellings).bit_length())
+        bits = 2 ** np.arange(len(spellings).bit_length() or 1)  # missing values may be the only state
         matched = [
             _equals(graph, name, [text for k, texts in spellings if k & bit for text in texts])
             for bit in bits
         ]
-        places = [bits]
-        if rule.ranges:
+        code = _position(graph, graph.node("Concat", matched, axis=1), bits)
+        if rule.ranges:  # they come after the texts: 01 may be a state beside an interval that holds 1
             usual = graph.node("RegexFullMatch", [name], pattern=_NUMBER)
             text = graph.node("Where", [usual, name, graph.constant(np.array("0", dtype=object))])
             number = graph.node("Cast", [text], to=graph.double)
-            matched.append(graph.node("And", [usual, _within(graph, number, rule.ranges)]))
-            places.append(np.array([code + 1 for *_, code in rule.ranges]))
-        code = _position(graph, graph.node("Concat", matched, axis=1), np.concatenate(places))
+            within = graph.node("And", [usual, _within(graph, number, rule.ranges)])
+            other = _position(graph, within, np.array([k + 1 for *_, k in rule.ranges]))
+            known = graph.node("GreaterOrEqual", [code, graph.constant(np.array(0))])
+            code = graph.node("Where", [known, code, other])
         absent = _equals(graph, name, rule.markers)
     else:
         codes = np.array([code for *_, code in rule.ranges])

@@ -222,16 +222,21 @@ def _column_steps(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> tuple[l
             features, logs = padded_table(cpts[i], last)
             table[:-2] += logs[tuple(codes[j] for j in features)]
         merged |= own
-        if np.ptp(table, axis=1).any():
+        if _matters(table):
             found.append(SumStep(finest, (), np.maximum(table, IMPOSSIBLE)))
     return found, [cpt for cpt in cpts if cpt.variable not in merged]
+
+
+def _matters(table: NDArray[np.float64]) -> bool:
+    """Return whether logarithms differ between classes, the last axis, or make a row impossible in all of them."""
+    return bool((table != table[..., :1]).any() or np.isinf(table).any())
 
 
 def _relevant(
     factors: Sequence[tuple[list[int], NDArray[np.float64]]],
 ) -> list[tuple[list[int], NDArray[np.float64]]]:
-    """Return the factors with the class, and those that share features with them, directly or through others."""
-    chosen = {k for k, (_, table) in enumerate(factors) if table.shape[-1] > 1}
+    """Return the factors that matter, and those that share features with them, directly or through others."""
+    chosen = {k for k, (_, table) in enumerate(factors) if _matters(table)}
     while True:
         seen = {i for k in chosen for i in factors[k][0]}
         more = {k for k, (own, _) in enumerate(factors) if not seen.isdisjoint(own)} - chosen

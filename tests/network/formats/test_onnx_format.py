@@ -54,3 +54,13 @@ def test_text_is_stripped_and_truth_values_are_found():
     assert scored(classifier, spaced)[1] == pytest.approx(expected, abs=1e-12)
     words = frame.assign(t=[" NULL ", "None", "n/a", " ", "NUL", "b?c", "1.0", "01"] * 5)
     assert scored(classifier, words)[1] == pytest.approx(classifier.predict_proba(words), abs=1e-12)
+
+
+def test_a_column_of_missing_values_only():
+    frame = pd.DataFrame({"v": [None] * 8, "w": list("aabbbbba"), "y": list("pqppqppp")}, dtype=object)
+    table = read_table(frame, nominal=["v"], missing="state")
+    classifier = fitted(table.dataset(), ((2,), (0, 2), ()))
+    assert classifier.variables[0].states == ("?",)
+    asked = pd.DataFrame({"v": ["c", None], "w": ["a", "b"]})
+    wanted = classifier.predict_proba(classifier.encode(asked, ignore_unseen=True))
+    assert scored(classifier, asked)[1] == pytest.approx(wanted)

@@ -54,7 +54,7 @@ def test_numbers_belong_to_intervals_that_are_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("states", [("False", "True"), ("f", "t"), ("0", "1"), ("01", "1", "x"),
-                                    ("(0, 1]", "(1, inf)", "5", "x")])  # fmt: skip
+                                    ("(0, 1]", "(1, inf)", "5", "x"), ("(0, 1]", "01", "-0", "x")])  # fmt: skip
 @pytest.mark.parametrize("name", DECIDING)
 def test_odd_texts_have_the_state_that_predict_gives_them(name: str, states: tuple[str, ...]) -> None:
     """Numbers in other forms, truth values in other cases, white space, and what looks like these."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -35,6 +36,9 @@ def test_families_that_no_posterior_depends_on_are_left_out(make_data):
     (found,) = plans_of(Classifier.fit(data, structure))
     # x0 given x1 has nothing to do with the class; x3 given x2 has, where x2 is missing.
     assert found.features == (2, 3)
+    # A probability of 0 there makes a row impossible in every class, so that all are equally probable.
+    data = replace(data, codes=np.where(data.codes[:, :1] == 0, data.codes[:1], data.codes))
+    assert plans_of(Classifier.fit(data, structure, smoothing=0.0))[0].features == (0, 1, 2, 3)
 
 
 def test_a_sum_that_is_too_large_is_refused(make_data, monkeypatch):

@@ -68,10 +68,23 @@ def test_pgmpy_reads_it(seed, tmp_path):
         assert np.array_equal(values, node.table.reshape(-1, len(node.states)).T)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-def test_genies_encodings_are_read(encoding, tmp_path):
-    (tmp_path / "n.xdsl").write_bytes(GENIE.encode(encoding))
-    assert read_network(tmp_path / "n.xdsl", "A").classes == ("a b", "a1")
+@pytest.mark.parametrize(
+    ("encoding", "declared"),
+    [
+        ("utf-8", "ISO-8859-1"),
+        ("latin-1", "ISO-8859-1"),
+        ("utf-16", "UTF-16"),
+        ("utf-8", "UTF-16"),
+        ("cp1251", "windows-1251"),
+        ("cp1252", "unknown"),
+    ],
+)
+def test_genies_encodings_are_read(encoding, declared, tmp_path):
+    """By the byte order mark, as UTF-8, as the file declares, or as cp1252."""
+    label = "Да" if encoding == "cp1251" else "é€" if encoding == "cp1252" else "é"
+    text = GENIE.replace("ISO-8859-1", declared).replace("a b", label)
+    (tmp_path / "n.xdsl").write_bytes(text.replace("é<", "<").encode(encoding))
+    assert read_network(tmp_path / "n.xdsl", "A").classes == (label, "a1")
 
 
 def test_our_boxes_do_not_overlap():
