@@ -221,7 +221,7 @@ def test_no_warning_of_a_gap_where_held_out_rows_prefer_another_structure_than_t
 def test_the_average_of_a_recipe_that_also_chooses_what_missing_values_mean() -> None:
     X, y = small(60, 3)
     X = X.astype(object).mask(np.arange(180).reshape(60, 3) == 4)
-    model = MaxMarginBNClassifier(recipe="readable", average=2, time_limit=20.0, parameters="cll").fit(X, y)
+    model = MaxMarginBNClassifier(recipe="readable", average=2, time_limit=60.0, parameters="cll").fit(X, y)
     assert len(model.classifier_.members) == 2
     assert "missing" in model.result_.selection.options
     assert model._repr_html_().count("mb-picture") >= 2
