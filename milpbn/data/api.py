@@ -239,7 +239,7 @@ def _read_table(source: Source, options: ReadingOptions) -> Table:
 
 
 def _single_values(raw: RawTable, options: ReadingOptions) -> RawTable:
-    """Return the table without the cells of columns that hold lists and the like, and that options leave out."""
+    """Return the table with empty cells in columns that options leave out and that hold lists, which none may."""
     names = [str(name) for name in raw.frame.columns]
     target = names[-1] if options.target is DefaultTarget.LAST else str(options.target)
     used = {target, *(options.features or names)} - {*options.drop}

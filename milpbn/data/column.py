@@ -39,9 +39,8 @@ def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and not dtype.isnative:
         series = series.astype(dtype.newbyteorder("="))
-    elif dtype.kind == "f" and hasattr(
-        dtype, "numpy_dtype"
-    ):  # nullable or Arrow's: NaN may be a value beside nulls
+    elif dtype.kind == "f" and hasattr(dtype, "numpy_dtype"):
+        # Nullable and Arrow's floats: NaN may be a value of its own beside nulls.
         series = pd.Series(series.to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan))
     codes, uniques = pd.factorize(series)
     # pandas takes True for 1. Rows are looked at only if one of the distinct values may stand for both.

@@ -265,9 +265,10 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         compared = {_without_strengths(best.candidate)}
         for change in _changes(other_cuts, ["forest", *structures], ordered, exact, tan):
             other = best.candidate.changed(**change)
-            if _without_strengths(other) in compared:
+            setting = _without_strengths(other)
+            if setting in compared:
                 continue
-            compared.add(_without_strengths(other))
+            compared.add(setting)
             found = Compared(other, folds.losses(other, best.losses))
             more, error = folds.difference(found.losses, best.losses)
             tried.append(found)
@@ -313,7 +314,7 @@ def _changes(
 ) -> list[dict[str, Any]]:
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
 
-    Interactions come twice: those that lose beside the first cuts and penalties may win beside the best ones.
+    Interactions are listed twice, because those that lose with the first cuts and penalties may win with the best ones.
     """
     interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
     found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *interactions]

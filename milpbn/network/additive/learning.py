@@ -40,7 +40,7 @@ from milpbn.util.budget import Budget, Limit
 
 #: Ways to cut continuous columns into coarse intervals, the first one first.
 CUTS = ("boosted:8", "quantile:8", "mdl")
-#: One more for at least so many training rows, which can fill the cells of its pairs.
+#: A further way from so many training rows on; fewer would leave most cells of its pairs empty.
 FINER_CUTS, MANY_ROWS = "quantile:16", 1000
 #: Those that come first if boosted trees would take too much of the time: rows times classes per second of it, at most.
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
