@@ -228,7 +228,7 @@ def _column_steps(variables: Sequence[Variable], cpts: Sequence[Cpt]) -> tuple[l
 
 
 def _matters(table: NDArray[np.float64]) -> bool:
-    """Return whether a table of logarithms can change a posterior: classes (last axis) differ, or a probability is 0."""
+    """Return whether a table of logarithms can change a posterior: classes (last axis) differ, or one is -inf."""
     return bool((table != table[..., :1]).any() or np.isinf(table).any())
 
 
