@@ -290,7 +290,10 @@ def _note(parts: Sequence[ComparisonRow]) -> str:
     for part in parts:
         for clause in filter(None, part.note.split("; ")):
             counts[clause] += 1
-    return "; ".join(
-        note if count == len(parts) else f"{note} (in {count} of {len(parts)} parts)"
-        for note, count in counts.items()
-    )
+    found = []
+    for count, clauses in groupby(
+        counts, key=counts.__getitem__
+    ):  # clauses of one sentence have the same number
+        note = "; ".join(clauses)
+        found.append(note if count == len(parts) else f"{note} (in {count} of {len(parts)} parts)")
+    return "; ".join(found)

@@ -126,14 +126,14 @@ def test_parts_that_agree_say_no_more_than_their_rows():
 def test_failures_on_some_parts_are_noted():
     ours = [
         ComparisonRow(name="a", test=0.5),
-        ComparisonRow(name="a", note="refused"),
+        ComparisonRow(name="a", note="refused; allow more"),
         ComparisonRow(name="a", test=0.7),
     ]
     theirs = [ComparisonRow(name="b", test=x) for x in (0.4, 0.9, 0.4)]
     a, b = Parts(0.5, 30).means([ours, theirs], "b")
     assert a.test == pytest.approx(0.6)
     assert a.differences["test"].value == pytest.approx(0.2)
-    assert a.note == "refused (in 1 of 3 parts)"
+    assert a.note == "refused; allow more (in 1 of 3 parts)"
     assert b.test == pytest.approx(0.5667, abs=1e-3)
 
 
