@@ -49,8 +49,8 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
     Another size is an error. Another checksum is only said: names of columns, their kinds or the order of rows may
     differ, and then folds and random splits do.
 
-    A set is NAME.csv.gz with its entry in catalog.json, as milpbn.read_table describes it, or has the files that list
-    names.
+    A set is NAME.csv.gz with its entry in catalog.json (continuous, missing, train_rows: see the guide's section
+    on data), or has the files that list names.
 
     \b
     Example:

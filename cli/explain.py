@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -164,7 +163,7 @@ def _predictions(
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
         rows, label=asked.label, against=asked.against
     )
-    found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
+    found = [one.at(row - 1) for one, row in zip(explained, asked.rows, strict=True)]
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     texts = [one.to_text(shown) for one in found]
     if isinstance(classifier, Classifier):

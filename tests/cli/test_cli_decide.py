@@ -211,6 +211,22 @@ def test_abstention_is_an_answer_of_its_own(ward, tmp_path):
     assert pd.read_csv(_io(by_file))["state"].tolist() == answers.tolist()
 
 
+def test_explanations_say_what_costs_decide(ward, tmp_path):
+    succeed("decide", ward / "c.json", *COSTS, "--abstain", "0.7", "--output", tmp_path / "d.json")
+    told = pd.read_csv(_io(run("predict", tmp_path / "d.json", ward / "test.csv", "-q").stdout))["state"]
+    probable = pd.read_csv(_io(run("predict", ward / "c.json", ward / "test.csv", "-q").stdout))["state"]
+    for answer in ("sick", "do not know"):
+        row = int(np.flatnonzero((told == answer) & (probable == "well"))[0]) + 1
+        own = pd.read_csv(ward / "test.csv")["state"][row - 1]
+        rest = "as it is" if own == answer else f"it is {own}"
+        shown = succeed("explain", tmp_path / "d.json", ward / "test.csv", "--row", row).stdout
+        head = shown.splitlines()[0].replace(";", ",")
+        assert head == f"sample {row}: state = {answer} by costs or threshold, most probable well, {rest}"
+    row = int(np.flatnonzero(told == "well")[0]) + 1
+    shown = succeed("explain", tmp_path / "d.json", ward / "test.csv", "--row", row).stdout
+    assert "costs or threshold" not in shown
+
+
 def _io(text):
     from io import StringIO
 
