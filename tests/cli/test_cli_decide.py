@@ -202,6 +202,7 @@ def test_abstention_is_an_answer_of_its_own(ward, tmp_path):
     assert 0 < unsure.sum() < 700
     shown = run("evaluate", ward / "c.json", ward / "test.csv", *words).stdout
     assert f"abstained    {100 * unsure.mean():.2f} %  (95 % interval" in shown
+    assert shown.index("by the best threshold on these rows") < shown.index("abstained ")  # below the cost
     right = answers == pd.read_csv(ward / "test.csv")["state"]
     assert f"answered     {100 * right[~unsure].mean():.2f} % of the others are right" in shown
     (tmp_path / "costs.csv").write_text("true,well,sick,abstain\nwell,0,1,0.1\nsick,1,0,0.1\n")
