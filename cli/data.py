@@ -75,9 +75,9 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
     places = [(known, place) for known in chosen if (place := known.folder(folder)) is not None]
     if not places:
         what = "any of the known data sets" if name is None else repr(name)
-        raise InputError(
-            f"--data-dir ({given}) does not have {what}; milpbn data list says where to get them."
-        )
+        where = "No folder is given (--data-dir, or the variable MILPBN_DATA), and so none has"
+        where = where if given is None else f"--data-dir ({given}) does not have"
+        raise InputError(f"{where} {what}; milpbn data list says where to get them.")
     wrong = []
     for known, place in places:
         try:
