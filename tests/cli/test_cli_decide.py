@@ -255,6 +255,9 @@ def test_a_selection_compares_costs(ward, tmp_path):
     )  # fmt: skip
     assert "by cost among 2 settings" in done.stdout
     assert ", cost 0." in done.stdout
+    progress = [line for line in done.stderr.splitlines() if "trials to go" in line]
+    assert progress
+    assert all(", cost 0." in line for line in progress)
     trials = json.loads((tmp_path / "r.json").read_text())["selection"]["trials"]
     assert all(trial["cost"] is not None and trial["roc_auc"] is None for trial in trials)
     assert load_any_classifier(tmp_path / "s.json").decision.costs == ((0, 20), (1, 0))
