@@ -49,8 +49,8 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
     Another size is an error. Another checksum is only said: names of columns, their kinds or the order of rows may
     differ, and then folds and random splits do.
 
-    A set is NAME.csv.gz with its entry in catalog.json, as milpbn.read_table describes it, or has the files that list
-    names.
+    A set is NAME.csv.gz with its entry in catalog.json (continuous, missing, train_rows: see the guide's section
+    on data), or has the files that list names.
 
     \b
     Example:
@@ -75,9 +75,9 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
     places = [(known, place) for known in chosen if (place := known.folder(folder)) is not None]
     if not places:
         what = "any of the known data sets" if name is None else repr(name)
-        raise InputError(
-            f"--data-dir ({given}) does not have {what}; milpbn data list says where to get them."
-        )
+        where = "No folder is given (--data-dir, or the variable MILPBN_DATA), and so none has"
+        where = where if given is None else f"--data-dir ({given}) does not have"
+        raise InputError(f"{where} {what}; milpbn data list says where to get them.")
     wrong = []
     for known, place in places:
         try:

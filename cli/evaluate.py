@@ -195,12 +195,6 @@ def _cost(figures: Evaluation) -> list[str]:
     ]
     if found.abstained is not None:
         lines.append(f"             {found.always_answered:.6g} by never abstaining")
-    for name, share, what in (
-        ("abstained", found.abstained, ""),
-        ("answered", found.answered_right, " of the others are right"),
-    ):
-        if share is not None:
-            lines.append(f"{name:<13}{100 * share[0]:.2f} %{what}  ({_interval(*share[1])})")
     if found.best_class != figures.majority_class:
         lines.append(f"             {found.constant:.6g} by always answering {found.best_class}")
     if found.oracle is not None:
@@ -208,6 +202,12 @@ def _cost(figures: Evaluation) -> list[str]:
             f"             {found.oracle:.6g} by the best threshold on these rows, {found.threshold:.4g} for "
             f"{figures.positive}"
         )
+    for name, share, what in (
+        ("abstained", found.abstained, ""),
+        ("answered", found.answered_right, " of the others are right"),
+    ):
+        if share is not None:
+            lines.append(f"{name:<13}{100 * share[0]:.2f} %{what}  ({_interval(*share[1])})")
     return lines
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,7 @@ from milpbn.cli.report import say
 from milpbn.cli.search_options import NO_NOTES
 from milpbn.cli.sections import Values, option, option_group, options, verb
 from milpbn.cli.steps import say_notes, write_json
-from milpbn.cli.table_options import RowOptions, row_options
+from milpbn.cli.table_options import RowOptions, TableOptions, row_options
 from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER, OUTPUT
 from milpbn.errors import InputError
 
@@ -101,7 +100,8 @@ def explain(
             document["monotone"] = [one.to_dict() for one in checks]
     if asked.result is not None:
         assert samples is not None
-        structure = _structure(asked.result, samples, asked.seconds)
+        assert data is not None
+        structure = _structure(asked.result, data, chosen, samples, asked.seconds)
         texts.append(structure.to_text(shown))
         document["structure"] = structure.to_dict()
     say("\n".join(texts))
@@ -164,7 +164,7 @@ def _predictions(
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
         rows, label=asked.label, against=asked.against
     )
-    found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
+    found = [one.at(row - 1) for one, row in zip(explained, asked.rows, strict=True)]
     values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     texts = [one.to_text(shown) for one in found]
     if isinstance(classifier, Classifier):
@@ -185,8 +185,13 @@ def _monotone(classifier: AnyClassifier, asked: Values) -> tuple[MonotoneCheck, 
     return check_classifier(classifier, asked.monotone, asked.positive)
 
 
-def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanation:
-    """Explain the structure of a result; rows that the search dropped are dropped here, too."""
+def _structure(
+    path: str, data: str, chosen: RowOptions, samples: Dataset, seconds: float
+) -> StructureExplanation:
+    """Explain the structure of a result by its training rows, which are read as in the run if the result says how.
+
+    Else they are the rows of the classifier, without those that lack values, as the search dropped them.
+    """
     import numpy as np
 
     from milpbn.claims.result import Result
@@ -194,12 +199,17 @@ def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanat
     from milpbn.util import interrupts
 
     result = Result.load(path)
-    searched = () if result.structure is None else result.structure.names
-    if set(searched) < set(samples.names):  # the classifier has finer intervals besides
-        samples = samples.of_variables(searched)
-    complete = samples.take(np.flatnonzero((samples.codes >= 0).all(axis=1)))
+    if result.request is not None:
+        given = chosen.form if chosen.data_dir is None else {**chosen.form, "data_dir": chosen.data_dir}
+        known = TableOptions(result.request.rows, {**result.request.options, **given})
+        rows = known.read(data, in_units=result.score.needs_units).dataset("train")
+    else:
+        searched = () if result.structure is None else result.structure.names
+        if set(searched) < set(samples.names):  # the classifier has finer intervals besides
+            samples = samples.of_variables(searched)
+        rows = samples.take(np.flatnonzero((samples.codes >= 0).all(axis=1)))
     try:
         with interrupts.deferred():
-            return explain_result(result, complete, seconds=seconds, interrupted=interrupts.requested)
+            return explain_result(result, rows, seconds=seconds, interrupted=interrupts.requested)
     except InputError as error:
         raise InputError(f"--result {path!r}: {error}") from None

@@ -120,17 +120,19 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     name = document["learner"].get("name", "(unknown)")
     given = "".join(f", {key} = {value}" for key, value in options.items() if key != "name")
     lines = [
-        f"learnt    {path}",
-        f"learner   {name}{given}",
-        f"data      {_mapping(document.get('data')).get('name', '(unknown)')}",
-        *left_out_lines(left_out_of(document), 10),
+        f"learnt     {path}",
+        f"learner    {name}{given}",
+        f"data       {_mapping(document.get('data')).get('name', '(unknown)')}",
+        *left_out_lines(left_out_of(document)),
     ]
+    unweighted = _mapping(document.get("unweighted_accuracy"))
     for rows, value in _mapping(document.get("accuracy")).items():
-        share = finite_number(value)
+        share, once = finite_number(value), finite_number(unweighted.get(rows))
         if share is not None and 0 <= share <= 1:
-            lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
-    lines += dropped_lines(_texts(document.get("notes")), 10)
-    lines += parameter_lines(recorded(document), 10)
+            weighted = "" if once is None else f", weighted; {100 * once:.2f} % where each row counts once"
+            lines.append(f"accuracy   {100 * share:.2f} % of {rows} rows{weighted}")
+    lines += dropped_lines(_texts(document.get("notes")))
+    lines += parameter_lines(recorded(document))
     if not isinstance(document["structure"], dict):
         return [*lines, "structure (not an acyclic graph over the variables)"]
     try:

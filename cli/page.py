@@ -112,7 +112,7 @@ def page(
         test,
         losses,
         version if isinstance(version, str) else None,
-        None if data is None else table.request(data),
+        None if data is None else table.as_in(loaded).request(data),
         rows,
     )
     write_text(output, text)

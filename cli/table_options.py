@@ -45,15 +45,18 @@ class TableOptions:
         request = None if table.request is None else replace(table.request, rows="all")
         return replace(table, train_rows=None, request=request)
 
+    def as_in(self, result: Result) -> TableOptions:
+        """Return the options with the cuts and the missing values of a result, unless those were given."""
+        known = {} if result.request is None else result.request.options
+        chosen = {key: known[key] for key in ("discretise", "missing") if key in known and key not in typed()}
+        return replace(self, settings={**self.settings, **chosen})
+
     def read_of(self, result: Result, source: str) -> tuple[Table, Dataset]:
         """Return the table and the training rows of a result, or refuse other data.
 
         Cuts and missing values are as in the run unless options say otherwise: validation may have chosen them.
         """
-        known = {} if result.request is None else result.request.options
-        chosen = {key: known[key] for key in ("discretise", "missing") if key in known and key not in typed()}
-        read = replace(self, settings={**self.settings, **chosen})
-        table = read.read(source, in_units=result.score.needs_units)
+        table = self.as_in(result).read(source, in_units=result.score.needs_units)
         dataset = table.dataset("train")
         if dataset.sha256 != result.data.sha256:
             raise result.data.refusal(result.request)

@@ -254,6 +254,13 @@ class ReadingOptions(TextFormat):
             given = getattr(self, column_list)
             names = (given,) if isinstance(given, str) else tuple(str(name) for name in given)
             object.__setattr__(self, column_list, names)
+        for name in ("target", *COLUMN_LISTS) if self.weights is not None else ():
+            given = getattr(self, name)
+            if str(self.weights) in (given if name in COLUMN_LISTS else (str(given),)):
+                raise InputError(
+                    f"Column {str(self.weights)!r} holds the weights, so that it is neither a feature nor the class; "
+                    f"leave it out of {name!r}, or of 'weights'."
+                )
         super().__post_init__()
 
     @property

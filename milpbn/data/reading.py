@@ -67,7 +67,8 @@ def read_file(
                 "table."
             )
         raise InputError(
-            f"The ending of {str(path)!r} is unknown; rename the file to one of {known}, each also with .gz."
+            f"The ending of {str(path)!r} is unknown; save the table as one of {known}, each also with .gz, or rename "
+            "its file if it is one."
         )
     data = _read_bytes(path)
     where = repr(str(path))

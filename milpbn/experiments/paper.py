@@ -79,7 +79,10 @@ class Paper(ABC):
         absent = tuple(name for name in data or self.data if name not in there)
         if absent and (data or not there):
             where = "--data-dir" if wanted.data_dir is None else repr(str(wanted.data_dir))
-            raise InputError(f"{self.lacking(absent[:3])}; put it into {where} (milpbn data list says more).")
+            more = f", and {len(absent) - 3} more" if len(absent) > 3 else ""
+            raise InputError(
+                f"{self.lacking(absent[:3])}{more}; put the data into {where} (milpbn data list says more)."
+            )
         chosen = tuple(name for name in data or self.data if name in there)
         return Choice(chosen, methods or self.methods, parts, absent)
 

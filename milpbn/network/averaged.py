@@ -17,7 +17,7 @@ from milpbn.network.cards import average_card
 from milpbn.network.classifier import Classifier, score_of
 from milpbn.network.conformal import Conformal, Tables
 from milpbn.network.decisions import DecisionRule
-from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
+from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, decided, pair
 from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
@@ -125,10 +125,10 @@ class AveragedClassifier(Queries, ProbabilityPredictor):
                     label=own,
                     against=other,
                     probabilities=tuple(np.exp(logs).tolist()),
-                    members=tuple(replace(member, sample=m) for member in members),
+                    members=tuple(member.at(m) for member in members),
                 )
             )
-        return tuple(explained)
+        return decided(explained, self.decision)
 
     def explain_global(
         self, source: Source | None = None, *, gamma: float | None = None

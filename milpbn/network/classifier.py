@@ -17,7 +17,7 @@ from milpbn.network.conformal import Conformal, Tables
 from milpbn.network.cpt import Cpt, fit_cpts, occurring
 from milpbn.network.credible import DRAWS, credible_intervals
 from milpbn.network.decisions import DecisionRule
-from milpbn.network.explanation.local import LocalExplanation, explain_rows
+from milpbn.network.explanation.local import LocalExplanation, decided, explain_rows
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
 from milpbn.network.inference.rows import log_joint_of_rows
@@ -118,7 +118,8 @@ class TableClassifier(Queries, JointPredictor):
             If the samples cannot be encoded, or a label is not a class of the classifier.
         """
         self.require_class()
-        return explain_rows(self.variables, self.cpts, self.encode(source), label, against)
+        found = explain_rows(self.variables, self.cpts, self.encode(source), label, against)
+        return decided(found, self.decision)
 
     def explain_global(
         self, source: Source | None = None, *, gamma: float | None = None

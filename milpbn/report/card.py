@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset, Variable, finest
 from milpbn.drawing.html import words
@@ -50,6 +51,7 @@ def checklist(
         if train is None
         else [f"{c} {np.count_nonzero(train.y == k)}" for k, c in enumerate(train.variables[-1].states)]
     )
+    about = [note for note in result.notes if not note.startswith((COMPILED, ONLY_SMALL))]
     states = []
     for column, i in finest(variables).items():
         own = variables[i].states
@@ -63,7 +65,7 @@ def checklist(
         "Data": {
             "where, when and by whom collected; consent": None,
             "name and hash": f"{data.name}, SHA-256 {data.sha256}",
-            "training rows": _joined([f"{data.samples}", *result.notes]),
+            "training rows": _joined([f"{data.samples}", *about]),
             "variables": f"{data.variables}",
             "class frequencies": ", ".join(counts) or None,
             "missing values": f"in training: {chosen.get('missing', 'drop')}; marginalised in predictions",

@@ -10,7 +10,7 @@ from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.parts import Average
 from milpbn.claims.result import Gap, Result, TracePoint
-from milpbn.claims.selection import Selection
+from milpbn.claims.selection import Selection, Trial
 from milpbn.data.dataset import dropped_notes
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
@@ -177,6 +177,12 @@ def error_lines(result: Result) -> list[str]:
     ]
 
 
+def compared_by(trial: Trial, by: str) -> str:
+    """Return the figure that a selection compares, after a comma, if it is neither accuracy nor log-loss."""
+    found = None if by in ("accuracy", "log-loss") else getattr(trial, by.replace("-", "_"))
+    return "" if found is None else f", {by} {found:.4f}"
+
+
 def selection_lines(selection: Selection | None) -> list[str]:
     """Return what a selection chose and from what, in the words of the command line, and what to know about it."""
     best = None if selection is None else selection.chosen
@@ -189,13 +195,10 @@ def selection_lines(selection: Selection | None) -> list[str]:
     if best.unweighted is not None:
         accuracy = f"held-out: weighted {accuracy[9:]}, {100 * best.unweighted:.2f} % of the rows"
         loss = loss.replace("log-loss", "weighted log-loss")
-    if selection.by not in ("accuracy", "log-loss"):
-        found = getattr(best, selection.by.replace("-", "_"))
-        loss += "" if found is None else f", {selection.by} {found:.4f}"
     lines = [
         f"selection  {describe(selection.p, selection.max_parents, selection.options)}",
         f"           by {selection.by} among {tried} settings, {selection.protocol}",
-        f"           {accuracy}{loss}",
+        f"           {accuracy}{loss}{compared_by(best, selection.by)}",
     ]
     if selection.tied:
         others = "1 other setting is" if selection.tied == 1 else f"{selection.tied} other settings are"

@@ -22,7 +22,7 @@ from milpbn.solving.chain import Chain, Chains
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.options import Options
-from milpbn.solving.progress import wants_progress
+from milpbn.solving.progress import compared_by, wants_progress
 from milpbn.solving.question import Question
 from milpbn.solving.tally import Tally, merged
 from milpbn.trials.executors import Inline
@@ -271,5 +271,6 @@ class Trials:
         weighted = "" if trial.unweighted is None else "weighted "
         LINE.keep(
             f"{seconds:8.1f}s  selection: {tally.setting.describe()}: {weighted}accuracy "
-            f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}, {self._waiting} trials to go"
+            f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}"
+            f"{compared_by(trial, self._choosing.grid.by)}, {self._waiting} trials to go"
         )

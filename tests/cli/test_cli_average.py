@@ -60,6 +60,12 @@ def test_predict_and_evaluate_take_it(shop):
     assert "classifier   average of 3 networks" in run("evaluate", shop / "a.json", shop / "t.csv").stdout
 
 
+def test_each_network_of_an_average_explains_the_same_row(shop):
+    shown = succeed("explain", shop / "a.json", shop / "t.csv", "--row", 7, "--row", 3).stdout
+    heads = [line.split(":")[0] for line in shown.splitlines() if line.startswith("sample ")]
+    assert heads == ["sample 7"] * 4 + ["sample 3"] * 4
+
+
 FILES = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json", "PROOF": "p.npz"}
 
 

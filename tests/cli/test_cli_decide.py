@@ -202,6 +202,7 @@ def test_abstention_is_an_answer_of_its_own(ward, tmp_path):
     assert 0 < unsure.sum() < 700
     shown = run("evaluate", ward / "c.json", ward / "test.csv", *words).stdout
     assert f"abstained    {100 * unsure.mean():.2f} %  (95 % interval" in shown
+    assert shown.index("by the best threshold on these rows") < shown.index("abstained ")  # below the cost
     right = answers == pd.read_csv(ward / "test.csv")["state"]
     assert f"answered     {100 * right[~unsure].mean():.2f} % of the others are right" in shown
     (tmp_path / "costs.csv").write_text("true,well,sick,abstain\nwell,0,1,0.1\nsick,1,0,0.1\n")
@@ -209,6 +210,22 @@ def test_abstention_is_an_answer_of_its_own(ward, tmp_path):
         "predict", ward / "c.json", ward / "test.csv", "--costs", tmp_path / "costs.csv", "-q"
     ).stdout
     assert pd.read_csv(_io(by_file))["state"].tolist() == answers.tolist()
+
+
+def test_explanations_say_what_costs_decide(ward, tmp_path):
+    succeed("decide", ward / "c.json", *COSTS, "--abstain", "0.7", "--output", tmp_path / "d.json")
+    told = pd.read_csv(_io(run("predict", tmp_path / "d.json", ward / "test.csv", "-q").stdout))["state"]
+    probable = pd.read_csv(_io(run("predict", ward / "c.json", ward / "test.csv", "-q").stdout))["state"]
+    for answer in ("sick", "do not know"):
+        row = int(np.flatnonzero((told == answer) & (probable == "well"))[0]) + 1
+        own = pd.read_csv(ward / "test.csv")["state"][row - 1]
+        rest = "as it is" if own == answer else f"it is {own}"
+        shown = succeed("explain", tmp_path / "d.json", ward / "test.csv", "--row", row).stdout
+        head = shown.splitlines()[0].replace(";", ",")
+        assert head == f"sample {row}: state = {answer} by costs or threshold, most probable well, {rest}"
+    row = int(np.flatnonzero(told == "well")[0]) + 1
+    shown = succeed("explain", tmp_path / "d.json", ward / "test.csv", "--row", row).stdout
+    assert "costs or threshold" not in shown
 
 
 def _io(text):
@@ -238,6 +255,9 @@ def test_a_selection_compares_costs(ward, tmp_path):
     )  # fmt: skip
     assert "by cost among 2 settings" in done.stdout
     assert ", cost 0." in done.stdout
+    progress = [line for line in done.stderr.splitlines() if "trials to go" in line]
+    assert progress
+    assert all(", cost 0." in line for line in progress)
     trials = json.loads((tmp_path / "r.json").read_text())["selection"]["trials"]
     assert all(trial["cost"] is not None and trial["roc_auc"] is None for trial in trials)
     assert load_any_classifier(tmp_path / "s.json").decision.costs == ((0, 20), (1, 0))

@@ -1,5 +1,7 @@
 """The verb explain: texts and files of classifiers, predictions and structures."""
 
+import json
+
 import pytest
 from cli_common import load, refused, run, says, succeed, write_csv
 from fine import refined
@@ -85,6 +87,21 @@ def test_rows_that_the_search_dropped_are_dropped_again(tmp_path):
     save_classifier(result.classifier, tmp_path / "c.json")
     done = succeed("explain", tmp_path / "c.json", table, "--result", tmp_path / "r.json", "-q")
     assert "alternatives" in done.stdout
+
+
+def test_a_result_is_explained_with_the_weights_and_states_of_its_run(tmp_path):
+    rows = [["xy"[k % 3 == 0], "uv?"[k % 3], "12"[k % 2], "good" if k % 4 else "bad"] for k in range(40)]
+    table = write_csv(tmp_path / "t.csv", rows, "a,b,w,class")
+    options = ("--weights", "w", "--class-weights", "balanced", "--missing", "state", "--leave-one-out", "-q")
+    files = ("--output", tmp_path / "r.json", "--classifier", tmp_path / "c.json")
+    succeed("solve", table, "--score", "cll", "--time-limit", 60, *options, *files)
+    explain = ("explain", tmp_path / "c.json", table, "-q", "--output", tmp_path / "e.json", "--result")
+    succeed(*explain, tmp_path / "r.json")
+    document = load(tmp_path / "r.json")
+    assert load(tmp_path / "e.json")["structure"]["objective"] == pytest.approx(document["objective"])
+    del document["request"]  # the rows are then those that the classifier reads
+    (tmp_path / "without.json").write_text(json.dumps(document))
+    assert "of other data" in refused(*explain, tmp_path / "without.json").stderr
 
 
 def test_an_average_is_explained_network_by_network(shop, tmp_path):

@@ -303,5 +303,21 @@ def test_a_pseudo_tan_is_kept_and_used(tmp_path, monkeypatch):
 def test_info_describes_the_output_of_a_learner(tmp_path):
     succeed("learn", "tan", "instance:corral", "-q", "--output", tmp_path / "t.json")
     described = run("info", tmp_path / "t.json").output
-    assert "learner   tan" in described
-    assert "% of training rows" in described
+    assert "learner    tan" in described
+    assert "% of training rows\n" in described
+
+
+def test_info_of_a_learner_calls_weighted_figures_weighted(tmp_path):
+    rows = ["a,w,c", *(f"{'xy'[k % 2]},{1 + k % 3},{'uv'[k % 5 == 0]}" for k in range(30))]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    succeed(
+        "learn", "naive-bayes", tmp_path / "t.csv", "--weights", "w", "--parameters", "cll:10", "-q",
+        "--output", tmp_path / "t.json",
+    )  # fmt: skip
+    document, described = load(tmp_path / "t.json"), run("info", tmp_path / "t.json").output
+    share, once = document["accuracy"]["training"], document["unweighted_accuracy"]["training"]
+    assert (
+        f"accuracy   {100 * share:.2f} % of training rows, weighted; {100 * once:.2f} % where each"
+        in described
+    )
+    assert "parameters cll: " in described

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -114,3 +116,24 @@ def test_without_data_the_checklist_says_what_the_result_knows(ward, tmp_path):
     assert document["reporting"]["Data"]["class frequencies"] is None
     assert "SHA-256" in document["reporting"]["Data"]["name and hash"]
     assert "--test is beside" in refused("report", ward / "r.json", "--test", ward / "test.csv").stderr
+
+
+def test_commands_and_checklist_of_a_report_with_data_have_what_was_chosen(ward, tmp_path):
+    frame = pd.read_csv(ward / "train.csv")
+    frame.loc[::9, "age"] = np.nan
+    frame.to_csv(tmp_path / "gaps.csv", index=False)
+    source, files = (
+        tmp_path / "gaps.csv",
+        ("--output", tmp_path / "r.json", "--certificate", tmp_path / "p.npz"),
+    )
+    succeed("solve", source, "--select", "missing=state discretise=quantile:3 p=.9", *files, "-q")
+    succeed(
+        "report", tmp_path / "r.json", source, "--output", tmp_path / "r.html", "--card", tmp_path / "c.json"
+    )
+    reporting = load(tmp_path / "c.json")["reporting"]
+    assert reporting["Data"]["missing values"].startswith("in training: state")
+    assert reporting["Discretisation"]["method"].startswith("quantile:3, of 1 column")
+    assert "Compiling" not in reporting["Data"]["training rows"]
+    _, verify = reporting["Availability"]["commands"].split("; ")
+    words = {"result.json": tmp_path / "r.json", "proof.npz": tmp_path / "p.npz"}
+    succeed(*(words.get(word, word) for word in shlex.split(verify)[1:]))

@@ -70,6 +70,21 @@ def test_what_cannot_be_reproduced_is_one_sentence(folder, words, sentence):
     assert {path.name for path in folder.iterdir()} == {"uci"}
 
 
+def test_without_data_the_sentence_says_what_to_give(tmp_path, monkeypatch):
+    monkeypatch.delenv("MILPBN_DATA", raising=False)
+    says(
+        refused("data check").stderr,
+        "No folder is given (--data-dir, or the variable MILPBN_DATA)",
+        "milpbn data list",
+    )
+    says(
+        refused("reproduce p12 --data-dir", tmp_path).stderr,
+        "australian (",
+        "), and ",
+        " more; put the data into",
+    )
+
+
 def test_an_interrupt_keeps_what_is_finished(folder):
     code = """
         import os, signal

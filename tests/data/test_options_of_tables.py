@@ -55,3 +55,9 @@ def test_what_lasts_for_predictions() -> None:
     assert training.lasting(",") == {"decimal": ",", "na_values": {"a": ["9"]}}
     new = TextFormat(decimal=".").after(TextFormat(na_values={"a": ("9",)}, usual=","))
     assert (new.decimal, new.usual, new.na_values) == (".", ",", {"a": ("9",)})
+
+
+@pytest.mark.parametrize("option", ["target", "drop", "features", "continuous", "nominal"])
+def test_the_column_of_weights_has_no_other_use(option: str) -> None:
+    with pytest.raises(InputError, match=f"'w' holds the weights.*leave it out of '{option}'"):
+        read_table({"a": [1, 2], "w": [1.0, 2.0], "c": ["x", "y"]}, weights="w", **{option: "w"})

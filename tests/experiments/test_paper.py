@@ -44,7 +44,7 @@ def test_what_only_names_is_chosen_and_absent_data_are_skipped(folder):
     ("only", "words"),
     [
         (("iriss",), "--only: p12 has no 'iriss'; choose from abalone, "),
-        (("iris", "german"), r"german \(https://archive.ics.uci.edu/dataset/144\); put it into"),
+        (("iris", "german"), r"german \(https://archive.ics.uci.edu/dataset/144\); put the data into"),
     ],
 )
 def test_what_cannot_be_chosen_is_named(folder, only, words):

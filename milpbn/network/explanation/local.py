@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
 from milpbn.data.labels import label_of
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
+from milpbn.network.decisions import DO_NOT_KNOW, DecisionRule
 from milpbn.network.explanation.columns import effects_of, shared_columns, taken_apart
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import (
@@ -94,6 +95,8 @@ class Prediction:
     against: str
     #: P(c | z).
     probabilities: tuple[float, ...]
+    #: What costs or a threshold of the classifier choose, possibly "do not know"; None if it has none.
+    decided: str | None = None
 
     def __str__(self) -> str:
         return self.to_text()
@@ -109,10 +112,17 @@ class Prediction:
     @property
     def heading(self) -> str:
         """The sample, its predicted class, and its own class if it is known."""
-        head = f"sample {self.sample + 1}: {self.target} = {self.predicted}"
+        answer = self.predicted if self.decided is None else self.decided
+        head = f"sample {self.sample + 1}: {self.target} = {answer}"
+        if answer != self.predicted:
+            head += f" by costs or threshold, most probable {self.predicted}"
         if self.actual is None:
             return head
-        return head + (", as it is" if self.actual == self.predicted else f"; it is {self.actual}")
+        return head + (", as it is" if self.actual == answer else f"; it is {self.actual}")
+
+    def at(self, sample: int) -> Self:
+        """Return the same of a sample with this position in the data, from 0."""
+        return replace(self, sample=sample)
 
     @property
     def share(self) -> str:
@@ -178,6 +188,10 @@ class SeveralLocalExplanations(Prediction):
     #: One per network, in their order.
     members: tuple[LocalExplanation, ...]
 
+    def at(self, sample: int) -> Self:
+        """Return the same of a sample with this position in the data, from 0."""
+        return replace(self, sample=sample, members=tuple(member.at(sample) for member in self.members))
+
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""
         return of_members([f"{self.heading}; {self.share}"], self.members, shown)
@@ -211,6 +225,18 @@ def explain_rows(
         apart = taken_apart(with_base_rate(part, base, cpts[-1].parents), families, data.codes)
         found.update(_explain(apart, variables, cpts, data, label, against))
     return tuple(found[m] for m in range(data.n_samples))
+
+
+_P = TypeVar("_P", bound=Prediction)
+
+
+def decided(found: Sequence[_P], rule: DecisionRule | None) -> tuple[_P, ...]:
+    """Return explanations with what a classifier's rule chooses for their samples; without a rule as they are."""
+    if rule is None or not found:
+        return tuple(found)
+    answers = rule.answer(np.array([one.probabilities for one in found]))
+    names = (*found[0].classes, DO_NOT_KNOW)
+    return tuple(replace(one, decided=names[k]) for one, k in zip(found, answers.tolist(), strict=True))
 
 
 def check_classes(

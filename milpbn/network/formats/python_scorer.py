@@ -103,6 +103,10 @@ def _label(number: "float") -> "str":
     return str(int(number)) if number == int(number) else repr(number)
 
 
+def _text(label: "object") -> "str":
+    return _label(label) if isinstance(label, float) and abs(label) <= MAX_EXACT else str(label)
+
+
 def _main() -> "None":
     import csv  # only a program needs these modules
     import sys
@@ -121,7 +125,7 @@ def _main() -> "None":
             sys.exit("The table lacks the column " + repr(absent[0]) + ".")
         if len({*names}) < len(names):
             sys.exit("The first line of the table has a name twice.")
-        written.writerow([*names, "predicted " + TARGET, *("P(" + str(label) + ")" for label in CLASSES)])
+        written.writerow([*names, "predicted " + TARGET, *("P(" + _text(label) + ")" for label in CLASSES)])
         for place, row in enumerate(table, start=1):
             if None in row or None in row.values():  # a comma without quotes would shift the other cells
                 sys.exit("Row " + str(place) + " has another number of cells than the first line.")
@@ -129,7 +133,7 @@ def _main() -> "None":
                 shares = list(predict_proba(row).values())
             except ValueError as error:
                 sys.exit("Row " + str(place) + ": " + str(error))
-            written.writerow([*(row[name] for name in names), _chosen(shares), *shares])
+            written.writerow([*(row[name] for name in names), _text(_chosen(shares)), *shares])
     except UnicodeDecodeError:
         sys.exit("The table is not UTF-8 text; save it in UTF-8.")
     except BrokenPipeError:

@@ -89,10 +89,18 @@ def classifier_to_scorecard(classifier: AnyClassifier, worst_error: float = WORS
             f"The scorecard would have {lines} lines, more than the {MOST_LINES} of a page; learn a network with fewer "
             "features, parents (--max-parents) or states, or allow a larger error (--worst-error)."
         )
+    stated = any(
+        classifier.variables[i].missing_state for scope, own in points.items() if own.any() for i in scope
+    )
+    missing = (
+        "A missing value has the line ?; where a table has none, no value may be missing."
+        if stated
+        else "No value may be missing."
+    )
     sentences = [
         f"Add the points of all tables; the last one tells the probability that {name} is {classifier.classes[1]}.",
         f"Whatever the row, it differs from that of the network by {ceil(1000 * error) / 10:.1f} percentage points at "
-        "most. No value may be missing. Intervals contain their upper end.",
+        f"most. {missing} Intervals contain their upper end.",
     ]
     if classifier.decision is not None:
         sentences.append(f"Predicted is {classifier.decision.described(classifier.classes)}.")
@@ -198,7 +206,8 @@ def _card(variables: Sequence[Variable], points: NDArray[np.int64]) -> str:
 
 def _groups(variable: Variable, points: NDArray[np.int64]) -> list[tuple[str, int]]:
     """Return neighbouring states that have the same points, as one label, with the first of them."""
-    states, found, start = [*variable.states, "other"], [], 0
+    unseen = "any other" if "other" in map(str.lower, variable.states) else "other"
+    states, found, start = [*variable.states, unseen], [], 0
     n_intervals = 0 if variable.cuts is None else len(variable.cuts) + 1
     for end in range(1, len(points) + 1):
         if end not in (n_intervals, len(points)) and (points[end] == points[start]).all():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.dataset import Dataset
 from milpbn.data.encodings import encodings_of
 from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
@@ -126,12 +126,11 @@ def held_out_folds(
     classifier: TableClassifier | AveragedClassifier, train: Dataset, random_state: int = 0
 ) -> list[HeldOutFold]:
     """Return the folds of training rows; `InputError` if tables cannot be fitted to the others as the classifier's."""
-    parts = {part.variables: part for part in encodings_of(train)}
-    networks = _refitted(classifier, parts)
+    networks = _refitted(classifier, train)
     found = []
     for fit, held in stratified_folds(train.y, min(FOLDS, train.n_samples), random_state):
-        fitted = [_fitted(member, parts[member.variables].take(fit)) for member in networks]
-        p = [one.predict_proba(parts[one.variables].take(held)) for one in fitted]
+        fitted = [_fitted(member, data.take(fit)) for member, data in networks]
+        p = [one.predict_proba(data.take(held)) for one, (_, data) in zip(fitted, networks, strict=True)]
         tables = tuple(tuple(cpt.table for cpt in one.cpts) for one in fitted)
         found.append(HeldOutFold(held, tables, np.mean(p, axis=0)))
     return found
@@ -147,9 +146,9 @@ def left_out_probabilities(
     probabilities of all classes, and cancels. Rows with missing features were in no table. `InputError` if the tables
     are not Laplace-smoothed counts of these rows.
     """
-    parts, found = {part.variables: part for part in encodings_of(train)}, []
-    for member in _refitted(classifier, parts):
-        fit, data = recorded(member.provenance), parts[member.variables]
+    found = []
+    for member, data in _refitted(classifier, train):
+        fit = recorded(member.provenance)
         if (fit is not None and fit.fitted) or not member.smoothing or member.smoothing_towards != UNIFORM:
             raise InputError(
                 "Rows are left out one by one (--conformal leave-one-out) of tables that are counts with Laplace "
@@ -171,23 +170,40 @@ def left_out_probabilities(
 
 
 def _refitted(
-    classifier: TableClassifier | AveragedClassifier, parts: Mapping[tuple[Variable, ...], Dataset]
-) -> list[Classifier]:
-    """Return the networks of a classifier; `InputError` if they cannot be fitted to rows, or are of other rows."""
-    networks: list[Classifier] = []
+    classifier: TableClassifier | AveragedClassifier, train: Dataset
+) -> list[tuple[Classifier, Dataset]]:
+    """Return the networks of a classifier, each with the rows to which it can be fitted.
+
+    `InputError` if it cannot be fitted to rows, or was fitted to others.
+    """
+    parts = {part.variables: part for part in encodings_of(train)}
+    networks: list[tuple[Classifier, Dataset]] = []
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     for member in members:
-        data = parts[member.variables]
         if not isinstance(member, Classifier):
             raise InputError(f"The tables of a pseudo-TAN cannot be fitted by folds; {INSTEAD}.")
+        data = _as_weighed(member, parts[member.variables])
         again = _fitted(member, data)
         if np.abs(again.predict_proba(data) - member.predict_proba(data)).max() > SAME:
             raise InputError(
                 f"The tables of the classifier are not those that are fitted to the rows of {data.name!r}, so that "
-                f"folds cannot hold out rows: give its training data with the same options, or {INSTEAD}."
+                "folds cannot hold out rows: give its training data with the same weights (class weights cannot be "
+                f"given here), or {INSTEAD}."
             )
-        networks.append(member)
+        networks.append((member, data))
     return networks
+
+
+def _as_weighed(classifier: Classifier, data: Dataset) -> Dataset:
+    """Return rows with their weights times the factor that a leave-one-out score made them larger by, if it did."""
+    about = classifier.provenance
+    score, source = about.get("score"), about.get("data")
+    if not (isinstance(score, Mapping) and score.get("leave_one_out") and isinstance(source, Mapping)):
+        return data
+    total, own = source.get("total_weight"), data.weights[(data.codes >= 0).all(axis=1)].sum()
+    if not isinstance(total, float | int) or not 0 < total < np.inf or not own > 0:
+        return data
+    return replace(data, weights=data.weights * (total / own))
 
 
 def _fitted(classifier: Classifier, data: Dataset) -> Classifier:

@@ -12,8 +12,9 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import TARGET, expected, networks, new_rows
+from scored_elsewhere import TARGET, expected, fitted, networks, new_rows
 
+from milpbn.data import read_table
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.network import Classifier, Structure
 from milpbn.network.formats.python_format import classifier_to_python
@@ -138,6 +139,19 @@ def test_the_file_is_a_program_that_needs_no_packages(tmp_path):
         piped.stdout.readline()
         piped.stdout.close()
         assert not piped.stderr.read()
+
+
+def test_the_program_writes_numbers_of_classes_as_predict_does(tmp_path):
+    frame = pd.DataFrame({"a": ["x", "y", "x", "z"] * 5, "y": [1.0, 2.5, 1.0, 2.5] * 5})
+    classifier = fitted(read_table(frame, target="y").dataset(), ((1,), ()))
+    file = tmp_path / "scorer.py"
+    file.write_text(classifier_to_python(classifier), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(file)], input="a\nx\n", capture_output=True, text=True, check=True
+    )
+    head, row = done.stdout.splitlines()
+    assert head == "a,predicted y,P(1),P(2.5)"
+    assert row.startswith("x,1,0.")
 
 
 def test_the_file_imports_nothing_and_is_read_by_python_3_8():

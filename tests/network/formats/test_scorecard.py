@@ -105,6 +105,18 @@ def test_long_names_are_divided_at_underscores():
     assert "level_<wbr>of_<wbr>serum" in classifier_to_scorecard(classifier, 0.1)
 
 
+def test_a_card_tells_missing_values_and_unseen_ones_from_states():
+    frame = pd.DataFrame({"ward": ["Other", "B", None, "B"] * 10, "y": ["p", "q", "q", "q"] * 10})
+    page = classifier_to_scorecard(fitted(read_table(frame, missing="state").dataset(), ((1,), ())), 0.1)
+    assert "A missing value has the line ?; where a table has none, no value may be missing." in page
+    (table, *_), _ = cards_of(page)
+    assert sorted(", ".join(line[0] for line in table[1:]).split(", ")) == ["?", "B", "Other", "any other"]
+    frame["ward"] = ["A", "B", "A", "A"] * 10
+    assert " No value may be missing. " in classifier_to_scorecard(
+        fitted(read_table(frame).dataset(), ((1,), ())), 0.1
+    )
+
+
 def test_a_smaller_error_needs_more_points():
     classifier = two_classes()[1]
     most, errors = [], []

@@ -13,7 +13,11 @@ from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
 from milpbn.network import AveragedClassifier, Classifier, Structure
 from milpbn.network.parameters.refit import refit_classifier
-from milpbn.network.parameters.thresholds import decide_by_folds, held_out_probabilities
+from milpbn.network.parameters.thresholds import (
+    decide_by_folds,
+    held_out_probabilities,
+    left_out_probabilities,
+)
 
 
 def _table(n=600, seed=1, share=0.2, weighted=False):
@@ -45,6 +49,21 @@ def test_probabilities_are_those_of_the_other_folds(data):
     both = AveragedClassifier((classifier, Classifier.fit(data, Structure.empty(data.names))))
     alone = held_out_probabilities(both.members[1], data, 3)
     np.testing.assert_allclose(held_out_probabilities(both, data, 3), (found + alone) / 2, atol=1e-14)
+
+
+def test_weights_that_leave_one_out_made_larger_are_recognised():
+    data = _table(weighted=True)
+    larger = replace(data, weights=data.weights / data.weights.min())
+    about = {"score": {"leave_one_out": True}, "data": {"total_weight": float(larger.weights.sum())}}
+    classifier = replace(Classifier.fit(larger, _naive(data)), provenance=about)
+    np.testing.assert_allclose(
+        held_out_probabilities(classifier, data), held_out_probabilities(classifier, larger), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        left_out_probabilities(classifier, data), left_out_probabilities(classifier, larger), atol=1e-12
+    )
+    with pytest.raises(InputError, match="are not those that are fitted to the rows"):
+        held_out_probabilities(classifier, _table(weighted=False))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
