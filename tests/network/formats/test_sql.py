@@ -144,11 +144,19 @@ def named(*names: str) -> Classifier:
     return Classifier.fit(data, Structure.naive_bayes(data.names))
 
 
-@pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",)])
+@pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",), ("milpbn_true",)])
 def test_names_that_sql_does_not_tell_apart_are_refused(names):
     """DuckDB would read another column, without a word."""
     with pytest.raises(InputError, match=r"SQL does not tell the columns .* apart"):
         classifier_to_sql(named(*names))
+
+
+def test_columns_called_true_and_false_are_read():
+    """SQLite takes these names off the columns of a derived table."""
+    classifier = named("true", "False", "x")
+    frame = pd.DataFrame(np.random.default_rng(1).choice(["u", "v"], (9, 3)), columns=["true", "False", "x"])
+    shares = queried(classifier, frame)[["P(a)", "P(b)"]]
+    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-9)
 
 
 def test_names_of_the_querys_own_columns_are_free():
