@@ -56,7 +56,9 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
             raise InputError(
                 f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them."
             )
-    copies = [f", source.{_name(name)} AS {_column(name)}" for name in dict.fromkeys(names) if _is_truth(name)]
+    copies = [
+        f", source.{_name(name)} AS {_column(name)}" for name in dict.fromkeys(names) if _is_truth(name)
+    ]
     numbered = f"SELECT ROW_NUMBER() OVER () AS milpbn_row, source.*{''.join(copies)}"
     steps = [("milpbn_samples", f"{numbered}\nFROM {_name(table)} AS source")]
     for number, plan in enumerate(plans, start=1):
