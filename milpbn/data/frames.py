@@ -112,13 +112,13 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     return frame
 
 
-def warn_of_order(X: Any, y: Any) -> None:
+def warn_of_order(X: Any, y: Any, name: str = "y") -> None:
     """Warn if X and y of pandas have the same row labels in another order, since rows go together by position."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame)):
         return
     if len(X) == len(y) and not X.index.equals(y.index) and {*X.index} == {*y.index}:
-        text = "The row labels (index) of y are those of X in another order, but rows go together by position"
-        warn(f"{text}; if the labels tell which belong together, give y.loc[X.index].", DataWarning)
+        text = f"The row labels (index) of {name} are those of X in another order, but rows go together by position"
+        warn(f"{text}; if the labels tell which belong together, give {name}.loc[X.index].", DataWarning)
 
 
 def _series(column: Any) -> pd.Series:
