@@ -156,6 +156,18 @@ def test_text_in_an_array() -> None:
     assert model.classifier_.variables[0].cuts is None
 
 
+def test_integers_beside_nulls_of_arrow_stay_integers() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    cells, y = [0, 1, None, 2, 3, 1] * 5, [0, 1] * 15
+    for kind in ("Int8", "UInt16", "Int64"):
+        frame = pd.DataFrame({"x": pd.array(cells, dtype=kind)})
+        table = pyarrow.table({"x": pyarrow.array(cells, kind.lower())})
+        given, other = (NaiveBayesClassifier(missing="state").fit(X, y) for X in (frame, table))
+        assert other.classifier_.variables == given.classifier_.variables
+        assert other.classifier_.variables[0].cuts is None
+        np.testing.assert_array_equal(given.predict_proba(frame), other.predict_proba(table))
+
+
 def test_lists_of_rows_keep_the_numbers_beside_texts() -> None:
     """NumPy would turn them into texts."""
     X, y = mixed()
