@@ -42,8 +42,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
     Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, durations
-    become seconds, decimals floats, and nulls are missing values, beside which integers stay integers. Raises `InputError` if the table is not computed yet,
-    or Arrow data cannot be converted.
+    become seconds, decimals floats, and nulls are missing values, beside which integers stay integers. Raises
+    `InputError` if the table is not computed yet, or Arrow data cannot be converted.
     """
     if isinstance(table, pd.DataFrame):
         return in_numbers(table)
