@@ -168,6 +168,17 @@ def test_integers_beside_nulls_of_arrow_stay_integers() -> None:
         np.testing.assert_array_equal(given.predict_proba(frame), other.predict_proba(table))
 
 
+def test_classes_that_may_stand_for_missing_ones_are_said() -> None:
+    """As numpy.where(known, label, numpy.nan) makes them."""
+    X, y = mixed()
+    words = np.where(np.arange(len(y)) < 9, "nan", np.where(np.asarray(y) == np.unique(y)[0], "a", "b"))
+    with pytest.warns(
+        DataWarning, match=r"may stand for missing ones, taken as they are: 'nan' in column 'class'"
+    ):
+        model = NaiveBayesClassifier().fit(X, words)
+    assert model.classes_.tolist() == ["a", "b", "nan"]
+
+
 def test_lists_of_rows_keep_the_numbers_beside_texts() -> None:
     """NumPy would turn them into texts."""
     X, y = mixed()
