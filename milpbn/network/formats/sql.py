@@ -39,12 +39,13 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
 
     The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, by
     the costs if the classifier has any, and ``P(LABEL)`` of every class. Values are matched by the rule of
-    `milpbn.data.labels`, also numbers and truth values in columns of text; of times, and of intervals as texts, only
-    the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
-    ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
-    or view, have the names of the features. The values of a feature called ``true`` or ``false`` are also returned as
-    ``milpbn_true`` or ``milpbn_false``. Raises `InputError` if a name or a label holds the character NUL, which SQL
-    cannot hold, names differ in case only or are those of results, or a sum would be too large.
+    `milpbn.data.labels`, also numbers and truth values in columns of text; of times only the usual texts are known
+    (`milpbn.data.labels.StateLabels.spellings`), and of intervals as texts only the label itself. White space around a
+    text may be blanks (wide, thin and no-break ones, too), tabs and ends of lines. Of an average, the query returns the
+    mean of the networks' probabilities. The columns of the table, or view, have the names of the features. The values
+    of a feature called ``true`` or ``false`` are also returned as ``milpbn_true`` or ``milpbn_false``. Raises
+    `InputError` if a name or a label holds the character NUL, which SQL cannot hold, names differ in case only or are
+    those of results, or a sum would be too large.
     """
     check_results(classifier)
     plans = plans_of(classifier)
