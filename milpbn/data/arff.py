@@ -206,12 +206,15 @@ def _parse_sparse(line: str, attributes: _Attributes, at: str) -> list[str]:
     """Parse ``{0 x, 3 'y z'}``: positions of attributes, counted from 0, and their values."""
     if not line.endswith("}"):
         raise InputError(f"{at} lacks the closing brace of a sparse row.")
-    cells = list(attributes.defaults)
+    cells, seen = list(attributes.defaults), set[int]()
     for pair in _split_pairs(line[1:-1]):
         match = _SPARSE.fullmatch(pair)
         if match is None or int(match[1]) >= len(attributes):
             raise InputError(f"{at} holds {pair!r}, which is not an attribute position with a value.")
         position, cell = int(match[1]), _unquote(match[2])
+        if position in seen:
+            raise InputError(f"{at} has two values of {attributes[position].name!r}.")
+        seen.add(position)
         _check_cell(attributes[position], cell, at)
         cells[position] = cell
     return cells

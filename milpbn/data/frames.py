@@ -15,8 +15,12 @@ from milpbn.data.row_index import DECLARED_INDEX
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util.extras import import_extra
 
-#: Arrow's integers that float64 may round, and what pandas keeps them in beside nulls.
-_LONG = {"int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
+#: Arrow's integers, and what pandas keeps them in beside nulls.
+_INTEGERS = {
+    f"{sign}int{bits}": pd.api.types.pandas_dtype(f"{sign.upper()}Int{bits}")
+    for sign in ("", "u")
+    for bits in (8, 16, 32, 64)
+}
 
 
 class ArrowTable(Protocol):
@@ -38,8 +42,8 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
     Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, durations
-    become seconds, decimals floats, and nulls are missing values. Raises `InputError` if the table is not computed yet,
-    or Arrow data cannot be converted.
+    become seconds, decimals floats, and nulls are missing values, beside which integers stay integers. Raises
+    `InputError` if the table is not computed yet, or Arrow data cannot be converted.
     """
     if isinstance(table, pd.DataFrame):
         return in_numbers(table)
@@ -97,7 +101,7 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     try:
         frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
         for k, column in enumerate(table.columns):
-            if column.null_count and str(column.type) in _LONG:
+            if column.null_count and str(column.type) in _INTEGERS:
                 frame.isetitem(k, _series(column).array)
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are among them
         raise InputError(f"The columns of {where} cannot be read: {str(error).rstrip('.')}.") from None
@@ -112,20 +116,19 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     return frame
 
 
-def warn_of_order(X: Any, y: Any) -> None:
+def warn_of_order(X: Any, y: Any, name: str = "y") -> None:
     """Warn if X and y of pandas have the same row labels in another order, since rows go together by position."""
     if not (isinstance(X, pd.DataFrame) and isinstance(y, pd.Series | pd.DataFrame)):
         return
     if len(X) == len(y) and not X.index.equals(y.index) and {*X.index} == {*y.index}:
-        text = "The row labels (index) of y are those of X in another order, but rows go together by position"
-        warn(f"{text}; if the labels tell which belong together, give y.loc[X.index].", DataWarning)
+        text = f"The row labels (index) of {name} are those of X in another order, but rows go together by position"
+        warn(f"{text}; if the labels tell which belong together, give {name}.loc[X.index].", DataWarning)
 
 
 def _series(column: Any) -> pd.Series:
-    """Return a column of pyarrow as a series, without rounding: pandas' usual type of integers and nulls is float64."""
-    series: pd.Series = column.to_pandas()
-    if column.null_count and str(column.type) in _LONG and series.abs().max() > MAX_EXACT:
-        return column.to_pandas(types_mapper=lambda kind: _LONG.get(str(kind)))
+    """Return a column of pyarrow as a series; integers beside nulls stay integers, and are not rounded."""
+    mapper = (lambda kind: _INTEGERS.get(str(kind))) if column.null_count else None
+    series: pd.Series = column.to_pandas(types_mapper=mapper)
     return series
 
 

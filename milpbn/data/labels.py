@@ -170,7 +170,7 @@ class StateLabels:
         return None
 
     def spellings(self) -> list[tuple[str, ...]]:
-        """Return the usual texts of each state, for programs that compare texts: True, TRUE, true; 1, 1.0."""
+        """Return the usual texts of each state, for programs that compare texts: True, TRUE, true; 1, 1.0; times."""
         taken = set(self.states)
         found = []
         for code, state in enumerate(self.states):
@@ -179,6 +179,7 @@ class StateLabels:
             more += ["-0", "-0.0"] if number == 0 else []  # so SQL writes the float -0.0
             truth = self._truths.get(state)
             more += [word for word, value in self._truths.items() if value is truth]
+            more += _texts_of_time(state) if _TIME.fullmatch(state) else []
             more = [text for text in dict.fromkeys(more) if text not in taken and self.code(text) == code]
             found.append((state, *more))
         return found
@@ -229,6 +230,15 @@ class StateLabels:
             yield "time", day, *(float(part) for part in (f"{time or '0:0'}:0").split(":")[:3])
         if (interval := intervals_of([label])[0]) is not None:
             yield "interval", *interval
+
+
+def _texts_of_time(label: str) -> list[str]:
+    """Return how pandas and databases write the time of a label: midnight as a day, too, and seconds with zeros."""
+    day, _, time = label.replace(" ", "T").partition("T")
+    clock = f"{time or '00:00'}:00"[:8] if "." not in time else time
+    clocks = [clock] if "." in clock else [clock, f"{clock}.000", f"{clock}.000000"]
+    clocks += [clock[:5]] if clock.endswith(":00") else []
+    return [day] * (clock == "00:00:00") + [f"{day}{mark}{text}" for text in clocks for mark in " T"]
 
 
 def intervals_of(labels: Sequence[str]) -> list[Range | None]:

@@ -135,10 +135,15 @@ def looks_like(column: Column) -> Why | None:
         return "date" if distinct > FEW_DATES or (unique and present >= LEAST_ROWS) else None
     if unique and present >= LEAST_ROWS and (is_named(column.name, ID_WORDS) or is_made_up(column.name)):
         return "identifier"
-    if distinct <= max(FEW_STATES, MOST_STATES_PER_ROW * present):
+    if not has_many_states(column):
         return None
     words = np.median([_words(label) for label in column.labels])
     return "free text" if words >= WORDS else "identifier"
+
+
+def has_many_states(column: Column) -> bool:
+    """Return whether a column, taken as nominal, has too many states for a feature."""
+    return len(set(column.labels)) > max(FEW_STATES, MOST_STATES_PER_ROW * np.count_nonzero(~column.missing))
 
 
 def _numbers_are_identifiers(column: Column) -> bool:

@@ -131,6 +131,7 @@ def _decode(data: bytes, where: str, form: TextFormat) -> str:
     encoding = form.encoding or marked_encoding(data)
     try:
         text = data.decode(encoding).removeprefix("\ufeff").removesuffix("\x1a")
+        text = text.replace("\n\ufeff", "\n")  # where files were put together
     except UnicodeError as error:  # some encodings do not say where
         start = min(getattr(error, "start", 0), len(data) - 1)
         line = data.count(b"\n", 0, start) + 1

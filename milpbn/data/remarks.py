@@ -64,11 +64,12 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
         if column.is_numeric:
             values = _codes_of(column) if name in names else []
         else:
-            values = [k for k, label in enumerate(column.labels) if label.casefold() in _WORDS]
+            # Estimators put quotation marks around classes such as nan.
+            values = [k for k, label in enumerate(column.labels) if label.strip("'").casefold() in _WORDS]
         counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels))
         for k in values:
             if counts[k]:
-                found.append(_described(column.labels[k], name, counts[k]))
+                found.append(_described(column.labels[k].strip("'"), name, counts[k]))
     remarks = []
     if words:
         remarks.append(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from milpbn.data import Table
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, by_column
 from milpbn.data.encodings import Encodings, encodings_of
+from milpbn.data.frames import warn_of_order
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.estimators.inputs import (
@@ -67,6 +68,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
         while target in names:
             target += "_"
         y = labels(self, y, len(frame))
+        warn_of_order(X, sample_weight, "sample_weight")
         weights = weights_of_rows(sample_weight, frame)
         present = weights > 0  # rows of weight 0 count as absent, also their values and classes
         frame, y, weights = frame[present].reset_index(drop=True), y[present], weights[present]

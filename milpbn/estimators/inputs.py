@@ -21,10 +21,10 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from milpbn.data.column import Column
 from milpbn.data.frames import column_of, frame_of, in_numbers, is_arrow, unmasked, warn_of_order
 from milpbn.data.labels import MAX_EXACT, label_of
-from milpbn.data.left_out import look_alikes
+from milpbn.data.left_out import has_many_states, look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
 from milpbn.data.variables import encode_column, learn_nominal
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 
 #: Columns that the user declares, by name or by position.
 Columns = Collection[str | int] | None
@@ -66,6 +66,8 @@ def features_frame(
     if reset:
         warn_of_order(X, y)
     X = in_pandas(X)
+    if not hasattr(X, "dtype") and isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "SU":
+        X = np.asarray(X, dtype=object)  # NumPy would turn the numbers beside texts into texts
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         repeated = X.columns[X.columns.duplicated()][0]
         raise InputError(f"The column name {repeated!r} occurs more than once in X; names must differ.")
@@ -227,7 +229,7 @@ def declared_kinds(
     nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares, by name or position, comes
     first. Other columns that look like row numbers, identifiers, dates or free text are not declared, so that
     `milpbn.data.read_table` leaves them out, nor are those of `left_out`; of floats, only those that look like row
-    numbers.
+    numbers. A warning names texts that are numbers and hardly repeat.
     """
     given = {"continuous": named_columns(frame, continuous), "nominal": named_columns(frame, nominal)}
     declared = {*given["continuous"], *given["nominal"], *left_out}
@@ -244,6 +246,13 @@ def declared_kinds(
             given["continuous"].append(name)
         elif name not in floats and name not in found:
             given["nominal"].append(name)
+            column = columns[name]
+            if column.is_numeric and column.declared is None and has_many_states(column):
+                warn(
+                    f"Column {name!r} of X holds {column.n_numbers} different numbers as text, and each is a state; if "
+                    "they are numbers, name the column in continuous, or turn it into numbers.",
+                    DataWarning,
+                )
     return given["continuous"], given["nominal"]
 
 

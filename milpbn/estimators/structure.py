@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from milpbn.claims.result import Result
 from milpbn.data import Dataset
 from milpbn.data.encodings import unknown_values
+from milpbn.data.frames import warn_of_order
 from milpbn.data.weights import require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.inputs import weights_of_rows
@@ -133,6 +134,7 @@ interrupted
             raise InputError(
                 "X has 1 feature(s) (n_features = 1), and a network of one variable has no arcs; give at least two."
             )
+        warn_of_order(X, sample_weight, "sample_weight")
         weights = weights_of_rows(sample_weight, frame)
         present = weights > 0  # rows of weight 0 count as absent, also their values
         frame, weights = frame[present].reset_index(drop=True), weights[present]

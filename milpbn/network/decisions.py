@@ -59,7 +59,7 @@ class DecisionRule:
         `InputError` if a class has no cost, a label is no class, or a cost is no number.
         """
         if not isinstance(costs, Mapping):
-            costs = costs.T.to_dict() if hasattr(costs, "T") else {}
+            costs = costs.T.to_dict() if hasattr(costs, "to_dict") else {}
         given: dict[str, Any] = {str(key).replace("-", "_"): value for key, value in costs.items()}
         by_class = any(isinstance(value, Mapping) for value in given.values())
         alone = given.pop(ABSTAIN, None) if ABSTAIN not in classes or not by_class else None

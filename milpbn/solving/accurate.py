@@ -234,14 +234,17 @@ class _Recipe:
     def _bounded(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
         """Return a structure with a bound, by a search if there is time for one; and what `_search` returns with it."""
         for seconds in SEARCH_SECONDS if self.searched else ():
+            last = seconds == SEARCH_SECONDS[-1]
             try:
-                return self._search(coarse, preferred, seconds)
+                found = self._search(coarse, preferred, seconds)
+                if last or found[0].structure is not None or found[0].limit is not Limit.TIME:
+                    return found
             except NoIncumbentError:
                 # There is no time for the coefficients of so many parent sets.
-                if preferred is not None:
-                    break
-                if seconds == SEARCH_SECONDS[-1]:
+                if last:
                     raise
+            if preferred is not None:
+                break
         assert preferred is not None
         return self._unsearched(coarse, preferred), []
 

@@ -99,6 +99,7 @@ def test_comments_and_blank_lines_between_rows():
         (HEADER + "1,red,a,no,{2}\n", "instance weight"),
         (HEADER + "1,'red,a,no\n", "quote"),
         (HEADER + "{7 x}\n", "Line 9 .*not an attribute position"),
+        (HEADER + "{0 1, 0 2}\n", "Line 9 .* has two values of 'x 1'"),
         (HEADER + "{0 1\n", "closing brace of a sparse row"),
         ("@relation r\n@attribute a numeric\n", "no @data line"),
         ("@relation r\n@data\n1\n", "declares no attributes"),

@@ -59,6 +59,14 @@ def test_a_label_belongs_to_a_state(states, labels, codes):
         assert [known.code(text) for text in texts] == [code] * len(texts)
 
 
+def test_times_have_the_texts_that_pandas_and_databases_write():
+    day, hour = StateLabels(("2024-05-31 00:00:00", "2024-06-01T10:30")).spellings()
+    assert {"2024-05-31", "2024-05-31T00:00:00", "2024-05-31 00:00:00.000000"} <= {*day}
+    assert {"2024-06-01 10:30:00", "2024-06-01T10:30:00.000"} <= {*hour}
+    both = ("2024-05-31", "2024-05-31 00:00:00")
+    assert StateLabels(both).spellings() == [(label,) for label in both]
+
+
 def test_fractions_are_equal_in_single_precision_where_all_states_are_numbers():
     known = StateLabels(("0.1", "0.2"), numeric=True)
     assert [known.code(text) for text in ("0.10000000149011612", "0.30000000000000004")] == [0, None]

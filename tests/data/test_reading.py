@@ -34,6 +34,7 @@ EXPECTED = [["a", "b"], ["1", "x"], ["2", "y"]]
         ("t.CSV", "a,b\n1,x\n2,y"),
         ("t.csv.gz", "a,b\n1,x\n2,y\n"),
         ("t.csv", "\ufeffa,b\r\n1,x\r\n2,y\r\n"),
+        ("t.csv", "\ufeffa,b\r\n1,x\r\n\ufeffa,b\r\n2,y\r\n"),  # two files put together
         ("t.csv", "a,b\r1,x\r2,y\r"),
         ("t.csv", "\na,b\n\n1,x\n\n2,y\n\n"),
         ("t.csv", "a;b\n1;x\n2;y\n"),

@@ -156,6 +156,50 @@ def test_text_in_an_array() -> None:
     assert model.classifier_.variables[0].cuts is None
 
 
+def test_integers_beside_nulls_of_arrow_stay_integers() -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    cells, y = [0, 1, None, 2, 3, 1] * 5, [0, 1] * 15
+    for kind in ("Int8", "UInt16", "Int64"):
+        frame = pd.DataFrame({"x": pd.array(cells, dtype=kind)})
+        table = pyarrow.table({"x": pyarrow.array(cells, kind.lower())})
+        given, other = (NaiveBayesClassifier(missing="state").fit(X, y) for X in (frame, table))
+        assert other.classifier_.variables == given.classifier_.variables
+        assert other.classifier_.variables[0].cuts is None
+        np.testing.assert_array_equal(given.predict_proba(frame), other.predict_proba(table))
+
+
+def test_classes_that_may_stand_for_missing_ones_are_said() -> None:
+    """As numpy.where(known, label, numpy.nan) makes them."""
+    X, y = mixed()
+    words = np.where(np.arange(len(y)) < 9, "nan", np.where(np.asarray(y) == np.unique(y)[0], "a", "b"))
+    with pytest.warns(
+        DataWarning, match=r"may stand for missing ones, taken as they are: 'nan' in column 'class'"
+    ):
+        model = NaiveBayesClassifier().fit(X, words)
+    assert model.classes_.tolist() == ["a", "b", "nan"]
+
+
+def test_lists_of_rows_keep_the_numbers_beside_texts() -> None:
+    """NumPy would turn them into texts."""
+    X, y = mixed()
+    X = X[["text", "real", "level"]]
+    rows = X.to_numpy(dtype=object).tolist()
+    model, other = NaiveBayesClassifier().fit(X, y), NaiveBayesClassifier().fit(rows, y)
+    np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(rows))
+    np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(list(map(tuple, rows))))
+    assert other.classifier_.variables[1].cuts is not None
+
+
+def test_many_numbers_as_text_are_said() -> None:
+    X = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60).astype(str)})
+    y = np.repeat([0, 1], 30)
+    with pytest.warns(
+        milpbn.DataWarning, match=r"'x' of X holds 60 different numbers as text, and each is a state"
+    ):
+        NaiveBayesClassifier().fit(X, y)
+    assert NaiveBayesClassifier(continuous=["x"]).fit(X, y).classifier_.variables[0].cuts is not None
+
+
 @pytest.mark.parametrize("column", ["real", "text", "nullable", "category"])
 def test_missing_values(column: str) -> None:
     X, y = mixed()
@@ -452,6 +496,8 @@ def test_row_labels_of_y_in_another_order_are_said():
             read(X, y.to_numpy())
             read(X, y.reset_index(drop=True))
             read(X.set_index("a", drop=False), y.rename(index=dict(zip(y.index, X["a"], strict=True))))
+    with pytest.warns(DataWarning, match=r"give sample_weight\.loc\[X\.index\]"):
+        NaiveBayesClassifier().fit(X, y, sample_weight=pd.Series(np.arange(40.0), index=X.index[::-1]))
 
 
 def test_frames_with_sparse_columns_keep_their_names():

@@ -93,6 +93,7 @@ def test_costs_by_label_have_the_order_of_the_classes():
             "every true class and every decision",
         ),
         ([1, 2], "lack the class 'a'"),
+        (np.array([[0, 1], [2, 0]]), "lack the class 'a'"),
     ],
 )
 def test_impossible_costs_are_refused(costs, sentence):

@@ -11,12 +11,14 @@ import pandas as pd
 import pytest
 
 import milpbn
+from milpbn.claims.reasons import Reason
 from milpbn.claims.result import Result
 from milpbn.data import relevance
 from milpbn.data.relevance import MOST_FEATURES
 from milpbn.errors import DataWarning, InputError, NoIncumbentError
 from milpbn.estimators.max_margin import MaxMarginBNClassifier
 from milpbn.network.additive import choice, learning
+from milpbn.network.additive.fitting import Objective
 from milpbn.network.additive.interactions import Room
 from milpbn.network.additive.model import Additive
 from milpbn.network.additive.record import AdditiveFit
@@ -201,6 +203,22 @@ def test_the_searchs_structure_stays_if_there_is_no_time_for_the_chosen_tables(
     assert result.trace[-1][1] == result.objective  # that of the search, not of the folds' preference
 
 
+def test_a_search_that_ends_without_a_structure_keeps_that_of_the_folds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def empty(*arguments: Any, **options: Any) -> Result:
+        found = maximise(*arguments, **options)
+        return replace(found, structure=None, reason=Reason.NO_SOLUTION, limit=Limit.TIME)
+
+    maximise = accurate.maximise
+    monkeypatch.setattr(accurate, "maximise", empty)
+    result = run(rule_of(200, 0), time_limit=20)
+    assert result.structure is not None
+    assert result.parameters is not None
+    assert result.parameters.fitted
+    assert result.bound >= result.objective
+
+
 @pytest.mark.parametrize("limit", [20, 0.01])
 def test_without_time_for_coefficients_the_folds_structure_is_kept(
     monkeypatch: pytest.MonkeyPatch, limit: float
@@ -277,6 +295,32 @@ def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.Monk
         monkeypatch.setattr(Additive, "fit", fit)
     np.testing.assert_allclose(*shares, atol=0.02)
     assert np.abs(shares[0] - shares[1]).max() > 1e-6
+
+
+def test_a_late_fit_is_one_to_some_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of all rows, which starts from it, ends at once."""
+    monkeypatch.setattr(learning, "MOST_ROWS", 150)
+    table = milpbn.read_table(rule_of(600, 0), discretise="quantile:4")
+    data = learning.training_data(table, "quantile:4")[1]
+    record = AdditiveFit(trials=(), chosen=0, rows=1, folds=2, repeats=1, complete=True)
+    chosen = learning.Chosen(choice.Setup("quantile:4"), choice.Sources(), record)
+    blocks, structure = chosen.interactions(data, Budget())
+    plain, calls = Objective.evaluate, []
+
+    def evaluate(self: Objective, *arguments: Any) -> Any:
+        calls.append(len(self._rows.classes))
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Objective, "evaluate", evaluate)
+    shares = []
+    for budget in (Budget(), Budget(0.0)):
+        calls.clear()
+        found = learning.fitted(chosen, data, blocks, structure, budget)
+        assert not isinstance(found, str)
+        shares.append(Classifier(data.variables, *found).predict_proba(data))
+    assert {*calls} == {150, 600}
+    assert calls.count(600) < calls.count(150)
+    assert np.abs(shares[0] - shares[1]).mean() < 0.1
 
 
 def test_the_log_odds_of_small_tables_are_multiplied_if_that_suits_held_out_rows(

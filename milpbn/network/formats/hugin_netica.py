@@ -143,8 +143,10 @@ class _Block:
     blocks: list[_Block] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.kind = " ".join(token.text.lower() for token in self.head[:-1])
-        self.name = self.head[-1].text if self.head else ""
+        words = [token.text for token in self.head if not token.is_mark("(", ")", ",", "|")]
+        # The name ends the head, or comes first in its parentheses.
+        place = next((k for k, token in enumerate(self.head) if token.is_mark("(")), max(len(words) - 1, 0))
+        self.kind, self.name = " ".join(words[:place]).lower(), (words[place:] or [""])[0]
         self.place = f" (line {self.head[0].line})" if self.head else ""
 
     def refusal(self, what: str) -> InputError:

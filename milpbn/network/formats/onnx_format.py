@@ -41,11 +41,11 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
 
     Its inputs have the names of the raw columns and the shape (M, 1): ``tensor(double)`` for columns of numbers, with
     NaN as the missing value, and ``tensor(string)`` for all others. Values are matched by the rule of
-    `milpbn.data.labels`, but of times, and of intervals as texts, only the label itself is known. Truth values are
-    texts such as True and FALSE, or the numbers 0 and 1 where the labels are. The outputs are ``label``, shape (M,),
-    and ``probabilities``, shape (M, C), in double precision. Of an average, the model returns the mean of the networks'
-    probabilities. Raises `InputError` if the package onnx is missing, the networks of an average read a column in
-    different ways, or a sum would be too large.
+    `milpbn.data.labels`, but of times only the usual texts are known, and of intervals as texts only the label itself.
+    Truth values are texts such as True and FALSE, or the numbers 0 and 1 where the labels are. The outputs are
+    ``label``, shape (M,), and ``probabilities``, shape (M, C), in double precision. Of an average, the model returns
+    the mean of the networks' probabilities. Raises `InputError` if the package onnx is missing, the networks of an
+    average read a column in different ways, or a sum would be too large.
     """
     onnx = import_extra("onnx", "formats", "An ONNX file")
     plans = plans_of(classifier)

@@ -24,9 +24,10 @@ def classifier_to_python(classifier: AnyClassifier) -> str:
     """Return the text of a Python file that predicts rows, without milpbn or any other package (Python 3.8 or later).
 
     Its functions ``predict_proba(row)`` and ``predict(row)`` take a mapping by the names of raw columns. Values are
-    matched by the rule of `milpbn.data.labels`, but of times, and of intervals as texts, only the label itself is
-    known. The file also runs as a program, which predicts the rows of a CSV file. Of an average, the file returns the
-    mean of the networks' probabilities. Raises `InputError` if there is no class, or a sum would be too large.
+    matched by the rule of `milpbn.data.labels`, but of times only the usual texts are known, and of intervals as texts
+    only the label itself. The file also runs as a program, which predicts the rows of a CSV file. Of an average, the
+    file returns the mean of the networks' probabilities. Raises `InputError` if there is no class, or a sum would be
+    too large.
     """
     decision = None
     if (rule := classifier.decision) is not None:

@@ -72,6 +72,8 @@ def _code(
     value: "object", column: "str", texts: "dict", ranges: "list", kind: "str", missing: "int"
 ) -> "int":
     """Return the position of a value's state; `UNKNOWN` if there is none, `MISSING` if it may be any."""
+    if hasattr(value, "total_seconds") and value == value:  # a duration
+        value = value.total_seconds()
     text = (value.decode(errors="backslashreplace") if isinstance(value, bytes) else str(value)).strip()
     if value is None or (text in ("nan", "NaN", "NaT", "<NA>") and not isinstance(value, (str, bytes))):
         return missing

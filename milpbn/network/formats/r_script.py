@@ -14,7 +14,8 @@ files <- commandArgs(trailingOnly = TRUE)
 if (length(files) != 3) stop("Give a .bif file, a .csv file of rows, and a .csv file for the predictions.")
 fitted <- bnlearn::read.bif(files[1])
 rows <- read.csv(files[2], check.names = FALSE, colClasses = "character", na.strings = "", fileEncoding = "UTF-8-BOM")
-markers <- c(NA, "", "?", "NA", "NaN", "nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A", "#NA")
+markers <- c(NA, "", "?", "NA", "NaN", "nan", "-NaN", "-nan", "N/A", "n/a", "NULL", "null", "None", "<NA>", "#N/A",
+             "#NA", "#N/A N/A", "-1.#IND", "1.#IND", "-1.#QNAN", "1.#QNAN")
 
 # What milpbn notes of a variable in the file: original name and labels, cuts, the class.
 lines <- trimws(readLines(files[1]))
@@ -30,20 +31,49 @@ words <- lapply(fitted, function(node) dimnames(node$prob)[[1]])
 labels <- lapply(setNames(nm = nodes), function(node) noted(node, "states", words[[node]]))
 target <- nodes[vapply(nodes, noted, "", "class", "no") == "yes"]
 
+# What texts stand for: numbers (of `usual` texts only, since 01 may be a code), truth values, times; NA for others.
+number_of <- function(texts, usual = FALSE) {
+  form <- if (usual) "^-?(0|[1-9][0-9]*)(\\.0|\\.[0-9]*[1-9])?$"
+          else "^[+-]?([0-9]+\\.?[0-9]*|\\.[0-9]+)([eE][+-]?[0-9]+)?$"
+  as.numeric(ifelse(grepl(form, texts), texts, NA))
+}
+yes <- c("true", "True", "TRUE", "t", "T", "1", "1.0")
+no <- c("false", "False", "FALSE", "f", "F", "0", "0.0", "-0", "-0.0")
+truth_of <- function(texts, states) {
+  bits <- number_of(states)
+  if (!all(states %in% c(yes[1:5], no[1:5]))) {
+    if (!all(bits %in% 0:1) || anyDuplicated(bits)) return(NA * match(texts, NA))
+    texts <- ifelse(texts %in% c("t", "T", "f", "F"), NA, texts)
+  }
+  ifelse(texts %in% yes, 1, ifelse(texts %in% no, 0, NA))
+}
+time_of <- function(texts) {
+  texts <- sub("T", " ", sub("^([0-9]{4}-[0-9]{2}-[0-9]{2})$", "\\1 00:00", texts))
+  texts <- sub("^([^.]{16})$", "\\1:00", texts)
+  known <- grepl("^[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?$", texts)
+  ifelse(known, sub("[.]$", "", sub("([.][0-9]*[1-9]|[.])0*$", "\\1", texts)), NA)
+}
+# The positions of values among states, none of a state that stands for the same as another.
+same <- function(values, states) {
+  states[states %in% states[duplicated(states)]] <- NA
+  match(values, states, incomparables = NA)
+}
+
 # The states of a column's values: NA for a missing value, "" for one that training did not see.
 states_of <- function(node) {
   texts <- trimws(rows[, noted(node, "column", noted(node, "name", node))])
-  number <- suppressWarnings(as.numeric(texts))
   own <- labels[[node]]
   last <- noted(node, "missing_state", if (length(own) > 1 && tail(own, 1) == "?") "yes" else "no") == "yes"
   present <- if (last) head(own, -1) else own
-  bits <- all(tolower(present) %in% c("true", "false"))
-  k <- if (bits) match(tolower(texts), tolower(present)) else match(texts, present)
   ends <- sub("^\\(.*, (.*)[])]$", "\\1", present)  # of intervals
   cuts <- noted(node, "cuts", if (all(ends != present)) head(ends, -1) else "nominal")
-  at <- if (identical(cuts, "nominal")) match(number, suppressWarnings(as.numeric(present)), incomparables = NA)
-        else 1 + findInterval(number, as.numeric(setdiff(cuts, "none")), left.open = TRUE)
+  usual <- noted(node, "numeric", if (anyNA(number_of(present))) "no" else "yes") == "no"
+  k <- match(texts, present)
+  at <- if (identical(cuts, "nominal")) same(number_of(texts, usual), number_of(present, usual))
+        else 1 + findInterval(number_of(texts), as.numeric(setdiff(cuts, "none")), left.open = TRUE)
   k <- ifelse(is.na(k), at, k)
+  k <- ifelse(is.na(k), same(truth_of(texts, present), truth_of(present, present)), k)
+  k <- ifelse(is.na(k), same(time_of(texts), time_of(present)), k)
   absent <- if (last) tail(words[[node]][seq_along(own)], 1) else NA
   ifelse(is.na(k), ifelse(texts %in% markers, absent, ""), words[[node]][k])
 }

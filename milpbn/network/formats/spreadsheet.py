@@ -61,12 +61,20 @@ def classifier_to_xlsx(classifier: AnyClassifier) -> bytes:
     if predicted:
         probabilities = f"{first}{{r}}:{last}{{r}}"
         results.append(f"INDEX({labels},1,MATCH(MAX({probabilities}),{probabilities},0))")
+    # A program would read 5-9, typed into a cell without this format, as a day in September.
+    texts = [
+        k
+        for k, places in enumerate(columns.values(), start=1)
+        if not any(ValueRule.of(features[place]).ranges for place in places)
+    ]
     filled = f"COUNTA($A{{r}}:${letter(len(columns))}{{r}})=0"
     for r in range(2, 2 + max(1, min(MOST_ROWS, MOST_FORMULAS // (len(book.steps) + 1)))):
         for k, formula in enumerate(book.steps, start=1):
             book.file["Steps"].cell(r, k, f'=IF({filled.replace("$", "Rows!$", 1)},"",{formula})'.format(r=r))
         for k, formula in enumerate(results, start=len(columns) + 1):
             book.file["Rows"].cell(r, k, f'=IF({filled},"",{formula})'.format(r=r))
+        for k in texts:
+            book.file["Rows"].cell(r, k).number_format = "@"
     content = BytesIO()
     book.file.save(content)
     return content.getvalue()

@@ -28,6 +28,8 @@ from milpbn.network.formats.scoring_plan import (
 
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
+#: Names, in lower case, that SQLite takes off the columns of a derived table: it reads them as truth values.
+_TRUTHS = ("false", "true")
 #: White space that is taken off the texts of values.
 _BLANKS = " \t\n\r\xa0\u2002\u2003\u2009\u202f\u3000"
 
@@ -37,26 +39,29 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
 
     The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, by
     the costs if the classifier has any, and ``P(LABEL)`` of every class. Values are matched by the rule of
-    `milpbn.data.labels`, also numbers and truth values in columns of text; of times, and of intervals as texts, only
-    the label itself is known. White space around a text may be blanks (wide, thin and no-break ones, too), tabs and
-    ends of lines. Of an average, the query returns the mean of the networks' probabilities. The columns of the table,
-    or view, have the names of the features. Raises `InputError` if a name or a label holds the character NUL, which SQL
-    cannot hold, names differ in case only or are those of results, or a sum would be too large.
+    `milpbn.data.labels`, also numbers and truth values in columns of text; of times only the usual texts are known
+    (`milpbn.data.labels.StateLabels.spellings`), and of intervals as texts only the label itself. White space around a
+    text may be blanks (wide, thin and no-break ones, too), tabs and ends of lines. Of an average, the query returns the
+    mean of the networks' probabilities. The columns of the table, or view, have the names of the features. The values
+    of a feature called ``true`` or ``false`` are also returned as ``milpbn_true`` or ``milpbn_false``. Raises
+    `InputError` if a name or a label holds the character NUL, which SQL cannot hold, names differ in case only or are
+    those of results, or a sum would be too large.
     """
     check_results(classifier)
     plans = plans_of(classifier)
-    known = {"milpbn_row": "milpbn_row of the query"}
-    for name in (variable.raw_column for plan in plans for variable in plan.variables[:-1]):
+    own = ("milpbn_row", *map(_column, _TRUTHS))
+    known = {name: f"{name} of the query" for name in own}
+    names = [variable.raw_column for plan in plans for variable in plan.variables[:-1]]
+    for name in names:
         if (other := known.setdefault(name.lower(), name)) != name:
             raise InputError(
                 f"SQL does not tell the columns {other!r} and {name!r} apart; rename one of them."
             )
-    steps = [
-        (
-            "milpbn_samples",
-            f"SELECT ROW_NUMBER() OVER () AS milpbn_row, source.*\nFROM {_name(table)} AS source",
-        )
+    copies = [
+        f", source.{_name(name)} AS {_column(name)}" for name in dict.fromkeys(names) if _is_truth(name)
     ]
+    numbered = f"SELECT ROW_NUMBER() OVER () AS milpbn_row, source.*{''.join(copies)}"
+    steps = [("milpbn_samples", f"{numbered}\nFROM {_name(table)} AS source")]
     for number, plan in enumerate(plans, start=1):
         steps += _network(plan, f"milpbn_{number}_")
     parts = [f"SELECT milpbn_row, class, p FROM milpbn_{k}_posterior" for k in range(1, len(plans) + 1)]
@@ -105,7 +110,7 @@ def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     )
     cells = "".join(
         f",\n    {column} AS x{k}, TRIM(CAST({column} AS VARCHAR), {_text(_BLANKS)}) AS t{k}"
-        for k, column in enumerate(f"milpbn_samples.{_name(name)}" for name in columns)
+        for k, column in enumerate(f"milpbn_samples.{_column(name)}" for name in columns)
     )
     values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
     known = [states_of(plan.variables[plan.features[places[0]]]) for places in columns.values()]
@@ -256,6 +261,16 @@ def _number(value: float) -> str:
     """Return a number with all digits, in the form of an approximate numeric literal."""
     mantissa, _, exponent = repr(float(value)).partition("e")
     return f"{mantissa}E{int(exponent or 0)}"
+
+
+def _is_truth(name: str) -> bool:
+    """Return whether SQLite reads a name as a truth value."""
+    return name.lower() in _TRUTHS
+
+
+def _column(name: str) -> str:
+    """Return the name that a feature's column has in the query's first step."""
+    return f"milpbn_{name.lower()}" if _is_truth(name) else _name(name)
 
 
 def _name(name: str) -> str:

@@ -54,6 +54,7 @@ def test_our_nodes_have_places_of_their_own():
         ("", "declares no variable"),
         ("hello", "Line 1 has 'hello' outside of every block"),
         ("net {}\nutility U {}", r"The node 'U' \(line 2\) is of the kind 'utility'"),
+        ("net {}\nfunction (U | V) {}", r"The node 'U' \(line 2\) is of the kind 'function'"),
         ("net {}\ncontinuous node U {}", "'U' .* is of the kind 'continuous node'"),
         ("node A { states = (a b) }", "Line 1 has '}' where ';' is expected"),
         ("node A { states = (a b); ", "cut off"),

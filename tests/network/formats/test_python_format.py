@@ -7,6 +7,7 @@ import csv
 import io
 import subprocess
 import sys
+from datetime import timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -80,6 +81,8 @@ def test_every_value_has_the_state_that_milpbn_gives_it(states, numeric):
         pd.NaT,
         Decimal("NaN"),
         b"x",
+        timedelta(seconds=2),
+        pd.Timedelta(30, "s"),
     ]
     frame = pd.DataFrame({"x": pd.Series(values, dtype=object)})
     one = [classifier.predict_proba(frame.iloc[[k]])[0] for k in range(len(frame))]

@@ -76,3 +76,15 @@ def test_a_label_that_a_program_would_decode_is_escaped(tmp_path):
         texts = "".join(packed.read(name).decode() for name in packed.namelist() if name.endswith(".xml"))
     assert "<t>_x005F_x0041_</t>" in texts
     assert "<t>_x0041_</t>" not in texts
+
+
+def test_cells_for_texts_have_the_format_of_texts(tmp_path):
+    """Otherwise a program reads 5-9 as a day in September."""
+    frame = pd.DataFrame(
+        {"age": ["5-9", "10-14"] * 9, "z": np.arange(18.0), "n": [1, 2, 3] * 6, "y": list("pqq") * 6}
+    )
+    data = read_table(frame, continuous=["z"], discretise="quantile:2").dataset()
+    (tmp_path / "c.xlsx").write_bytes(classifier_to_xlsx(fitted(data, ((3,), (3,), (3,), ()))))
+    rows = openpyxl.load_workbook(tmp_path / "c.xlsx")["Rows"]
+    for r in (2, 9):
+        assert [rows.cell(r, k).number_format for k in (1, 2, 3)] == ["@", "General", "General"]

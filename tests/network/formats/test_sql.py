@@ -11,6 +11,7 @@ import pytest
 from fine import fine_classifier
 from scored_elsewhere import TARGET, expected, networks, rows
 
+from milpbn.data import read_table
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Structure
@@ -144,11 +145,30 @@ def named(*names: str) -> Classifier:
     return Classifier.fit(data, Structure.naive_bayes(data.names))
 
 
-@pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",)])
+@pytest.mark.parametrize("names", [("Age", "age"), ("milpbn_row",), ("milpbn_true",)])
 def test_names_that_sql_does_not_tell_apart_are_refused(names):
     """DuckDB would read another column, without a word."""
     with pytest.raises(InputError, match=r"SQL does not tell the columns .* apart"):
         classifier_to_sql(named(*names))
+
+
+def test_times_are_read_as_pandas_and_files_write_them():
+    """A column of pandas has the label 2024-01-01 00:00:00, and its CSV file 2024-01-01."""
+    days = pd.to_datetime(["2024-01-01", "2024-01-02"] * 9)
+    frame = pd.DataFrame({"day": days, "y": list("pqqppq") * 3})
+    data = read_table(frame).dataset()
+    classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
+    for texts in (frame["day"].astype(str), frame["day"].dt.strftime("%Y-%m-%dT%H:%M:%S")):
+        shares = queried(classifier, pd.DataFrame({"day": texts}))[["P(p)", "P(q)"]]
+        np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-9)
+
+
+def test_columns_called_true_and_false_are_read():
+    """SQLite takes these names off the columns of a derived table."""
+    classifier = named("true", "False", "x")
+    frame = pd.DataFrame(np.random.default_rng(1).choice(["u", "v"], (9, 3)), columns=["true", "False", "x"])
+    shares = queried(classifier, frame)[["P(a)", "P(b)"]]
+    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-9)
 
 
 def test_names_of_the_querys_own_columns_are_free():
