@@ -138,7 +138,8 @@ def main() -> None:
     for keel in (False, True):
         group = cells[[is_keel(about[name]) == keel for name in index.get_level_values("data")]]
         present = set(group.index.get_level_values("method"))
-        print("\n".join(line(group, other) for other in METHODS[1:] if other in present))
+        if METHODS[0] in present:
+            print("\n".join(line(group, other) for other in METHODS[1:] if other in present))
 
 
 if __name__ == "__main__":
