@@ -102,7 +102,7 @@ def test_an_experiment_counts_with_all_its_folds(folder):
 
 
 def test_the_page_has_the_table_and_the_figures(folder):
-    wanted = Wanted(data_dir=folder, budget=0.3, epochs=1, only=("letter", "ml nb", "chow-liu", "subset"))
+    wanted = Wanted(data_dir=folder, budget=2.0, epochs=1, only=("letter", "ml nb", "chow-liu", "subset"))
     paper, store, out = R20(), KeptCells(folder / "out"), folder / "out"
     assert list(compute(*paper.studies(paper.choose(wanted), wanted), store, out))
     every = replace(wanted, only=())
