@@ -35,8 +35,9 @@ from milpbn.solving.accurate import score_of_recipe, widest
 from milpbn.util.budget import Budget
 
 METHODS = ("accurate", "boosting", "svm", "ebm")
-#: Most rows of a table, and seconds of CPU that a fit of EBM may take, of R's tables and of KEEL's.
-MOST_ROWS, EBM_SECONDS = {False: 1600, True: 2000}, {False: 45.0, True: 240.0}
+#: Most rows of a table, and seconds of CPU that a fit of EBM may take.
+R_ROWS, R_EBM_SECONDS = 1600, 45.0
+KEEL_ROWS, KEEL_EBM_SECONDS = 2000, 240.0
 #: Seconds that `accurate` has on KEEL's tables, on a busy machine.
 SECONDS = 400.0
 
@@ -67,7 +68,7 @@ def read(about: dict[str, Any], folder: Path) -> Table:
         frame[target] = pd.qcut(frame[target], 3, labels=["low", "mid", "high"])
     elif how:
         frame[target] = np.where(frame[target] > 0, "yes", "no")
-    most = MOST_ROWS[is_keel(about)]
+    most = KEEL_ROWS if is_keel(about) else R_ROWS
     frame = frame.sample(most, random_state=0).sort_index() if len(frame) > most else frame
     frame[target] = frame[target].astype(str).str.strip().str.removesuffix(".0")
     frame = frame[frame.groupby(target)[target].transform("size") > 3].reset_index(drop=True)
@@ -79,7 +80,8 @@ def cell(table: Table, name: str, method: str, keel: bool) -> dict[str, Any]:
     classes = np.unique(table.frame[table.target].astype(str), return_inverse=True)[1]
     part = Part(name, table, *validation_split(classes, TEST_SHARE, int(name.removeprefix("split-"))))
     if method != "accurate" or keel:
-        signal.setitimer(signal.ITIMER_PROF, EBM_SECONDS[keel] if method == "ebm" else 0.0)
+        seconds = KEEL_EBM_SECONDS if keel else R_EBM_SECONDS
+        signal.setitimer(signal.ITIMER_PROF, seconds if method == "ebm" else 0.0)
         try:
             return dict(methods(SECONDS / 2)[method].run(MethodInput(part, 0, 1, {})))
         finally:
@@ -125,7 +127,7 @@ def main() -> None:
             try:
                 write_results(file, cell(read(own, options.tables), part, method, is_keel(own)))
             except TimeoutError:
-                print(f"{name}, {part}: {method} takes more than {EBM_SECONDS[is_keel(own)]:g} s")
+                print(f"{name}, {part}: {method} takes too long")
         if one := read_results(file):
             figures = Figures.from_dict(one["figures"])
             shown = {"log_loss": figures.log_loss, "accuracy": figures.accuracy, "ece": one["ece"]}

@@ -75,7 +75,7 @@ def data(action: str, name: str | None, data_dir: str | None) -> None:
     places = [(known, place) for known in chosen if (place := known.folder(folder)) is not None]
     if not places:
         what = "any of the known data sets" if name is None else repr(name)
-        where = "No folder is given (--data-dir, or the variable MILPBN_DATA), and so none has"
+        where = "No folder is given (--data-dir, or the variable MILPBN_DATA) in which to look for"
         where = where if given is None else f"--data-dir ({given}) does not have"
         raise InputError(f"{where} {what}; milpbn data list says where to get them.")
     wrong = []

@@ -66,7 +66,7 @@ def features_frame(
     if reset:
         warn_of_order(X, y)
     X = in_pandas(X)
-    if not hasattr(X, "dtype") and isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "SU":
+    if isinstance(X, list | tuple) and np.asarray(X).dtype.kind in "SU":
         X = np.asarray(X, dtype=object)  # NumPy would turn the numbers beside texts into texts
     if isinstance(X, pd.DataFrame) and not X.columns.is_unique:
         repeated = X.columns[X.columns.duplicated()][0]

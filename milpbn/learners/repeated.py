@@ -291,9 +291,8 @@ def _note(parts: Sequence[ComparisonRow]) -> str:
         for clause in filter(None, part.note.split("; ")):
             counts[clause] += 1
     found = []
-    for count, clauses in groupby(
-        counts, key=counts.__getitem__
-    ):  # clauses of one sentence have the same number
+    # The clauses of one sentence are neighbours with the same count.
+    for count, clauses in groupby(counts, key=counts.__getitem__):
         note = "; ".join(clauses)
         found.append(note if count == len(parts) else f"{note} (in {count} of {len(parts)} parts)")
     return "; ".join(found)

@@ -233,18 +233,18 @@ class _Recipe:
 
     def _bounded(self, coarse: Dataset, preferred: Structure | None) -> tuple[Result, list[str]]:
         """Return a structure with a bound, by a search if there is time for one; and what `_search` returns with it."""
-        for seconds in SEARCH_SECONDS if self.searched else ():
-            last = seconds == SEARCH_SECONDS[-1]
+        attempts = SEARCH_SECONDS if preferred is None else SEARCH_SECONDS[:1]
+        for seconds in attempts if self.searched else ():
+            final = preferred is None and seconds == attempts[-1]
             try:
-                found = self._search(coarse, preferred, seconds)
-                if last or found[0].structure is not None or found[0].limit is not Limit.TIME:
-                    return found
+                found, failures = self._search(coarse, preferred, seconds)
             except NoIncumbentError:
                 # There is no time for the coefficients of so many parent sets.
-                if last:
+                if final:
                     raise
-            if preferred is not None:
-                break
+            else:
+                if final or found.structure is not None or found.limit is not Limit.TIME:
+                    return found, failures
         assert preferred is not None
         return self._unsearched(coarse, preferred), []
 

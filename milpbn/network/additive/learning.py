@@ -137,21 +137,22 @@ def fitted(
 ) -> tuple[Structure, tuple[Cpt, ...], MonotoneFit | None] | str:
     """Return a network and its tables for training data with fine variables, or why there are none.
 
-    The structure is over the coarse features, and has a family for each interaction. A fit as accurate as those of the
-    folds, to at most as many rows, is made beyond the time limit, too; `OutOfTime` if something else ends it. The one
-    to all rows, which starts from it, may be cut short, the monotone one may not.
+    The structure is over the coarse features, and has a family for each interaction. The first fit is as accurate as
+    those of the folds, and has at most `MOST_ROWS` rows. It is completed even after the time limit; `OutOfTime` if
+    something else ends it. The second fit, to all rows, starts from it and stops at the limit. A monotone fit is not
+    stopped early: `OutOfTime` if the budget ends before it does.
     Beside the tables is what the constraints cost, without the check of them; None without any.
     """
-    structure_of, penalty = chosen.setup.structure, chosen.setup.penalty
+    source, penalty = chosen.setup.structure, chosen.setup.penalty
     some = data
     if data.n_samples > MOST_ROWS:
         some = data.take(validation_split(data.y, MOST_ROWS / data.n_samples, 0)[1])
     untimed = Budget(cancelled=lambda: budget.stop() not in (None, Limit.TIME))
-    model = additive(some, structure_of, blocks)
+    model = additive(some, source, blocks)
     weights = model.fit(penalty, None, untimed)
     if untimed.over():
         raise OutOfTime
-    model = model if some is data else additive(data, structure_of, blocks)
+    model = model if some is data else additive(data, source, blocks)
     weights = free = model.fit(penalty, weights, budget, TOLERANCE)
     orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
     if orders:
