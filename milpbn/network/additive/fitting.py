@@ -1,4 +1,4 @@
-r"""The fit of an additive model: penalised conditional likelihood, minimised by L-BFGS.
+r"""The penalised conditional likelihood of an additive model, its gradient, and products with its second derivatives.
 
 With the cells of a row m in all terms, the score of class c is :math:`z_{mc} = o_{mc} + \sum_t w_{t(m), c}`, and
 
@@ -16,16 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from milpbn.network.convex import minimum
-from milpbn.util.budget import Budget
 from milpbn.util.compiled import kernel
 
-MAX_ITERATIONS = 300
-MEMORY = 6
-#: The largest component of the scaled gradient at the end, relative to the square root of the total weight.
-TOLERANCE = 1e-3
-#: Relative change of the loss below which the solver stops.
-LEAST_CHANGE = 1e-7
+#: Added to second derivatives, since those of a cell without rows and penalty are 0.
+SMALLEST_CURVATURE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,55 +59,87 @@ def row_losses(scores: NDArray[np.float64], classes: NDArray[np.integer]) -> NDA
 
 
 @kernel(error_model="numpy")
-def add_gradient(cells, weights, classes, row_weights, offset, gradient):  # type: ignore[no-untyped-def]
-    """Return the loss without the penalty, and add its gradient to `gradient`, shape (d + 1, C')."""
+def add_gradient(cells, weights, classes, row_weights, offset, posterior, gradient):  # type: ignore[no-untyped-def]
+    """Return the loss without the penalty, and add its gradient to `gradient`, shape (C', d + 1).
+
+    `posterior`, shape (C', M), becomes P(class) of each row; that of the second class if C' is 1. One class after the
+    other is summed up, so that its weights stay in the processor's nearest cache.
+    """
     n_rows, n_terms = cells.shape
-    columns = weights.shape[1]
-    scores = np.empty(columns)
+    columns = len(weights)
+    for c in range(columns):
+        own = weights[c]
+        for m in range(n_rows):
+            score = offset[c, m]
+            for t in range(n_terms):
+                score += own[cells[m, t]]
+            posterior[c, m] = score
     loss = 0.0
     for m in range(n_rows):
-        for c in range(columns):
-            scores[c] = offset[m, c]
-        for t in range(n_terms):
-            cell = cells[m, t]
-            for c in range(columns):
-                scores[c] += weights[cell, c]
         if columns == 1:
-            sign = 1.0 if classes[m] == 1 else -1.0
-            away = sign * scores[0]
-            small = np.exp(-abs(away))
+            score = posterior[0, m]
+            small = np.exp(-abs(score))
+            away = score if classes[m] == 1 else -score
             loss += row_weights[m] * (np.log1p(small) + max(-away, 0.0))
-            wrong = small / (1.0 + small) if away > 0.0 else 1.0 / (1.0 + small)
-            scores[0] = -sign * row_weights[m] * wrong
-        else:
-            top = scores.max()
-            own = scores[classes[m]]
-            total = 0.0
-            for c in range(columns):
-                scores[c] = np.exp(scores[c] - top)
-                total += scores[c]
-            loss += row_weights[m] * (np.log(total) + top - own)
-            for c in range(columns):
-                scores[c] *= row_weights[m] / total
-            scores[classes[m]] -= row_weights[m]
-        for t in range(n_terms):
-            cell = cells[m, t]
-            for c in range(columns):
-                gradient[cell, c] += scores[c]
+            posterior[0, m] = 1.0 / (1.0 + small) if score > 0.0 else small / (1.0 + small)
+            continue
+        top = posterior[0, m]
+        for c in range(1, columns):
+            top = max(top, posterior[c, m])
+        own_score = posterior[classes[m], m]
+        total = 0.0
+        for c in range(columns):
+            posterior[c, m] = np.exp(posterior[c, m] - top)
+            total += posterior[c, m]
+        loss += row_weights[m] * (np.log(total) + top - own_score)
+        for c in range(columns):
+            posterior[c, m] /= total
+    for c in range(columns):
+        own, label = gradient[c], 1 if columns == 1 else c
+        for m in range(n_rows):
+            slope = row_weights[m] * (posterior[c, m] - (1.0 if classes[m] == label else 0.0))
+            for t in range(n_terms):
+                own[cells[m, t]] += slope
     return loss
+
+
+@kernel(error_model="numpy")
+def add_curved(cells, weights, row_weights, posterior, product):  # type: ignore[no-untyped-def]
+    """Add the product of the loss's second derivatives with `weights` to `product`, both of shape (C', d + 1).
+
+    The penalty is not in it.
+    """
+    n_rows, n_terms = cells.shape
+    columns = len(weights)
+    scores, mean = np.empty((columns, n_rows)), np.zeros(n_rows)
+    for c in range(columns):
+        own = weights[c]
+        for m in range(n_rows):
+            score = 0.0
+            for t in range(n_terms):
+                score += own[cells[m, t]]
+            scores[c, m] = score
+            mean[m] += posterior[c, m] * score
+    for c in range(columns):
+        own = product[c]
+        for m in range(n_rows):
+            slope = row_weights[m] * posterior[c, m] * (scores[c, m] - mean[m])
+            for t in range(n_terms):
+                own[cells[m, t]] += slope
 
 
 @kernel(error_model="numpy")
 def add_pull(starts, places, values, weights, half, gradient):  # type: ignore[no-untyped-def]
     """Return half w' P w times `half`, and add its gradient; the first three are the arrays of P as a csr_array."""
     total = 0.0
-    for i in range(len(starts) - 1):
-        for c in range(weights.shape[1]):
+    for c in range(len(weights)):
+        own, added = weights[c], gradient[c]
+        for i in range(len(starts) - 1):
             pull = 0.0
             for k in range(starts[i], starts[i + 1]):
-                pull += values[k] * weights[places[k], c]
-            gradient[i, c] += half * pull
-            total += half * pull * weights[i, c]
+                pull += values[k] * own[places[k]]
+            added[i] += half * pull
+            total += half * pull * own[i]
     return 0.5 * total
 
 
@@ -127,49 +153,61 @@ class Objective:
         #: Two classes have half the penalty.
         self.half = 0.5 if n_classes == 2 else 1.0
         offset = rows.offset[:, 1:] - rows.offset[:, :1] if n_classes == 2 else rows.offset
-        self._offset = np.ascontiguousarray(kappa * offset)
+        self._offset = np.ascontiguousarray(kappa * offset.T)
         self._rows = rows
+        # A loop over unsigned numbers does not look for negative ones, which count from the end.
+        self._cells = rows.cells.astype(np.uint32)
         self.size = float(rows.weights.sum())
-        repeated = np.repeat(rows.weights, rows.cells.shape[1])
-        #: Weight of the rows in each cell, shape (d,).
-        self.counts = np.bincount(rows.cells.ravel(), repeated, minlength=n_cells + 1)[:n_cells]
+
+    def _of_cells(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over the rows in each cell, shape (d,)."""
+        repeated = np.repeat(of_rows, self._cells.shape[1])
+        return np.bincount(self._cells.ravel(), repeated, minlength=self.n_cells + 1)[: self.n_cells]
 
     def evaluate(
         self, weights: NDArray[np.float64], penalty: sparse.csr_array
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the penalised loss in nats at weights of shape (d, C'), and its gradient, of the same shape."""
-        rows = self._rows
-        padded = np.vstack([weights, np.zeros((1, self.columns))])
+        loss, gradient, _ = self.at(weights, penalty)
+        return loss, gradient
+
+    def at(
+        self, weights: NDArray[np.float64], penalty: sparse.csr_array
+    ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return the same, and P(class) of each row, shape (C', M); that of the second class if C' is 1."""
+        padded = self._padded(weights)
         gradient = np.zeros_like(padded)
-        loss = add_gradient(rows.cells, padded, rows.classes, rows.weights, self._offset, gradient)
+        posterior = np.empty((self.columns, len(self._cells)))
+        rows = self._rows
+        loss = add_gradient(
+            self._cells, padded, rows.classes, rows.weights, self._offset, posterior, gradient
+        )
         # Much faster than a product by scipy for the small matrices of small tables.
         loss += add_pull(penalty.indptr, penalty.indices, penalty.data, padded, self.half, gradient)
-        return float(loss), gradient[:-1]
+        return float(loss), gradient[:, :-1].T, posterior
+
+    def curved(
+        self, weights: NDArray[np.float64], posterior: NDArray[np.float64], penalty: sparse.csr_array
+    ) -> NDArray[np.float64]:
+        """Return the second derivatives, where rows have this P(class), times `weights`, shape (d, C')."""
+        padded = self._padded(weights)
+        product = np.zeros_like(padded)
+        add_curved(self._cells, padded, self._rows.weights, posterior, product)
+        add_pull(penalty.indptr, penalty.indices, penalty.data, padded, self.half, product)
+        return product[:, :-1].T
+
+    def _padded(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weights of each class, shape (C', d + 1); the last one is that of values without a state."""
+        padded = np.zeros((self.columns, self.n_cells + 1))
+        padded[:, :-1] = weights.T
+        return padded
 
     def curvature(self, penalty: sparse.csr_array) -> NDArray[np.float64]:
         """Return bounds on the second derivatives, shape (d, 1): a quarter of a cell's weight, and the penalty."""
-        found: NDArray[np.float64] = 0.25 * self.counts + self.half * penalty.diagonal() + 1e-6
+        counts = self._of_cells(self._rows.weights)
+        found: NDArray[np.float64] = 0.25 * counts + self.half * penalty.diagonal() + SMALLEST_CURVATURE
         return found[:, np.newaxis]
 
-    def minimum(
-        self,
-        penalty: sparse.csr_array,
-        start: NDArray[np.float64] | None = None,
-        budget: Budget | None = None,
-        tolerance: float = TOLERANCE,
-    ) -> NDArray[np.float64]:
-        """Return the best weights, shape (d, C'); the last ones if the budget ends before.
-
-        The solver's variables are scaled by the root of `curvature`.
-        """
-        shape = (self.n_cells, self.columns)
-        return minimum(
-            lambda point: self.evaluate(point, penalty),
-            np.zeros(shape) if start is None else start,
-            1.0 / np.sqrt(self.curvature(penalty)),
-            tolerance=tolerance * np.sqrt(self.size),
-            iterations=MAX_ITERATIONS,
-            maxcor=MEMORY,
-            ftol=LEAST_CHANGE * tolerance / TOLERANCE,
-            stopping=(lambda: False) if budget is None else budget.over,
-        )
+    def mean_curvature(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the loss's second derivatives by single weights, their mean over the classes, shape (d,)."""
+        return self._of_cells(self._rows.weights * (posterior * (1.0 - posterior)).mean(axis=0))

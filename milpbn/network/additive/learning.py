@@ -46,8 +46,8 @@ FINER_CUTS, MANY_ROWS = "quantile:16", 1000
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
 #: Up to so many rows the scores may be multiplied by `SHARPER`.
 FEW_ROWS = 600
-#: Accuracy of the fits to all rows; see `Objective.minimum`.
-TOLERANCE = 1e-5
+#: What the last step of the fit to all rows may bring; see `milpbn.network.additive.newton.minimum`.
+TOLERANCE = 1e-4
 #: Most rows of the choice: its fits take minutes beyond.
 MOST_ROWS = 12_000
 #: Numbers of folds and repeats up to so many rows.
@@ -156,7 +156,7 @@ def fitted(
     weights = free = model.fit(penalty, weights, budget, TOLERANCE)
     orders = [StateOrder.of(constraint, data.variables) for constraint in constraints]
     if orders:
-        weights = model.fit_monotone(penalty, free, orders, budget.over, TOLERANCE)
+        weights = model.fit_monotone(penalty, free, orders, budget.over)
         if budget.over():
             raise OutOfTime
     sharper = chosen.record.sharper

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import coarse_features, nested
-from milpbn.network.additive.fitting import TOLERANCE, CellRows, Objective
+from milpbn.network.additive.fitting import CellRows, Objective
+from milpbn.network.additive.newton import minimum
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.monotone.changes import Term
 from milpbn.network.monotone.constraints import StateOrder
@@ -25,6 +26,10 @@ from milpbn.util.budget import Budget
 
 #: Fits with penalties by groups after the first fit.
 ROUNDS = 2
+#: What the last step of a fit may bring; see `minimum`.
+TOLERANCE = 1e-2
+#: Largest component of the scaled gradient where a monotone fit ends, relative to the root of the total weight.
+MONOTONE_TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,11 @@ class Additive:
         """Return the weights of the cells, shape (d, C')."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
         matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
-        weights = objective.minimum(matrix, start, budget, tolerance)
+        stopping = (lambda: False) if budget is None else budget.over
+        weights = minimum(objective, matrix, start, tolerance=tolerance, stopping=stopping)
         for _ in range(ROUNDS if penalty.grouped else 0):
-            weights = objective.minimum(self.terms.by_groups(matrix, weights), weights, budget, tolerance)
+            grouped = self.terms.by_groups(matrix, weights)
+            weights = minimum(objective, grouped, weights, tolerance=tolerance, stopping=stopping)
         return weights
 
     def fit_monotone(
@@ -99,7 +106,6 @@ class Additive:
         weights: NDArray[np.float64],
         orders: Sequence[StateOrder],
         stopping: Callable[[], bool],
-        tolerance: float = TOLERANCE,
     ) -> NDArray[np.float64]:
         """Return weights with monotone features, up to small violations, from those without."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
@@ -116,7 +122,7 @@ class Additive:
             weights,
             objective.curvature(matrix),
             MonotoneRows.of(orders, terms, self.data.variables, weights.shape),
-            tolerance=tolerance * np.sqrt(objective.size),
+            tolerance=MONOTONE_TOLERANCE * np.sqrt(objective.size),
             stopping=stopping,
         )
 

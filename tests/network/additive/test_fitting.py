@@ -14,10 +14,12 @@ from sklearn.linear_model import LogisticRegression
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
+from milpbn.network import convex
 from milpbn.network.additive.choice import additive
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
 from milpbn.network.additive.model import Additive, BayesOffset, Penalty
+from milpbn.network.additive.newton import BandSolver, minimum
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.classifier import Classifier
@@ -68,13 +70,68 @@ def test_the_gradient_is_that_of_finite_differences(classes: int) -> None:
             assert gradient[cell, column] == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-6)
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_products_with_second_derivatives_are_differences_of_gradients(classes: int) -> None:
+    model = Additive(data_of(table_of(5, classes))[1], [(0, 1), (1, 3)])
+    terms, objective = model.terms, Objective(model.rows, model.terms.n_cells, 0.7)
+    rng = np.random.default_rng(2)
+    penalty = terms.penalty(Strengths(0.3, 0.7, 2.0, 1.5))
+    weights, direction = rng.normal(size=(2, terms.n_cells, objective.columns))
+    posterior = objective.at(weights, penalty)[2]
+    ends = [objective.evaluate(weights + sign * 1e-5 * direction, penalty)[1] for sign in (1, -1)]
+    found = objective.curved(direction, posterior, penalty)
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-5, atol=1e-6)
+    # The diagonal of the likelihood's part, in the mean over the classes.
+    none = csr_array(penalty.shape)
+    for cell in rng.integers(0, terms.n_cells, 8):
+        own = []
+        for column in range(objective.columns):
+            one = np.zeros_like(weights)
+            one[cell, column] = 1.0
+            own.append(objective.curved(one, posterior, none)[cell, column])
+        assert objective.mean_curvature(posterior)[cell] == pytest.approx(np.mean(own))
+
+
+def test_a_band_is_narrow_whatever_the_order_of_cells() -> None:
+    sizes = {"wide": 40, "line": 6, "other": 5}
+    cuts = {"wide": None, "line": tuple(range(5)), "other": tuple(range(4))}
+    variables = [Variable(name, tuple(map(str, range(n))), cuts[name]) for name, n in sizes.items()]
+    terms = AdditiveTerms(variables, [(0,), (1,), (1, 0), (1, 2)])
+    penalty = terms.penalty(Strengths())
+    diagonal, values = np.random.default_rng(0).random((2, terms.n_cells))
+    solver = BandSolver(penalty)
+    assert solver.width < 10  # in the order of cells it is 40
+    found = solver.factor(diagonal)(values[:, np.newaxis])[:, 0]
+    np.testing.assert_allclose(penalty @ found + diagonal * found, values, atol=1e-10)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("strengths", [Strengths(), Strengths(0.003, 30.0, 0.01, 0.3)])
+def test_a_fit_ends_near_the_minimum(classes: int, strengths: Strengths) -> None:
+    model = Additive(data_of(table_of(6, classes))[1], [(0, 1), (1, 3)])
+    objective = Objective(model.rows, model.terms.n_cells, 0.0)
+    penalty = model.terms.penalty(strengths)
+    scale = 1.0 / np.sqrt(objective.curvature(penalty))
+    start = np.zeros((objective.n_cells, objective.columns))
+    best = convex.minimum(
+        lambda point: objective.evaluate(point, penalty), start, scale, tolerance=1e-8, iterations=100_000
+    )
+    least = objective.evaluate(best, penalty)[0]
+    for tolerance in (1e-2, 1e-4):
+        found = minimum(objective, penalty, tolerance=tolerance)
+        assert objective.evaluate(found, penalty)[0] <= least + tolerance * np.sqrt(objective.size)
+        again = minimum(objective, penalty, found, tolerance=tolerance)
+        assert objective.evaluate(again, penalty)[0] <= objective.evaluate(found, penalty)[0]
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 def test_with_a_ridge_only_it_is_logistic_regression(classes: int) -> None:
     data = data_of(table_of(2, classes))[0]
     model = Additive(data)
     terms, ridge = model.terms, 0.8
     ones = np.concatenate([[0.0], np.ones(terms.n_cells - 1)])
-    own = Objective(model.rows, terms.n_cells, 0.0).minimum(csr_array(np.diag(ridge * ones)), tolerance=TIGHT)
+    objective = Objective(model.rows, terms.n_cells, 0.0)
+    own = minimum(objective, csr_array(np.diag(ridge * ones)), tolerance=TIGHT)
     indicators = np.zeros((data.n_samples, terms.n_cells))
     np.put_along_axis(indicators, terms.cells(data.codes), 1.0, axis=1)
     # One logit has half the penalty, as scikit-learn's two symmetric columns have.

@@ -1,0 +1,116 @@
+r"""The minimum of a penalised likelihood by Newton steps.
+
+Each step solves H s = -g for the second derivatives H by conjugate gradients. They are preconditioned by what H has
+within each term: the penalty and the diagonal of the likelihood's part, in the mean over the classes. This matrix has a
+narrow band, so that a system with it costs less than a product with H.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import cho_solve_banded, cholesky_banded
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from milpbn.network.additive.fitting import SMALLEST_CURVATURE, Objective
+
+MAX_STEPS = 50
+MAX_PRODUCTS = 200
+#: A step is solved until its residual, in the norm of the preconditioner, is this share of the gradient or less.
+FORCING = 0.3
+#: Share of the predicted decrease that a step must bring; it is halved otherwise, down to the shortest one.
+SUFFICIENT, SHORTEST = 1e-4, 1e-6
+
+
+class BandSolver:
+    """Systems with P and a changing diagonal, in an order in which the band is narrow."""
+
+    def __init__(self, penalty: sparse.csr_array) -> None:
+        self._order = reverse_cuthill_mckee(penalty, symmetric_mode=True)
+        place = np.empty_like(self._order)
+        place[self._order] = np.arange(len(place))
+        entries = penalty.tocoo()
+        rows, columns = place[entries.row], place[entries.col]
+        below = rows >= columns
+        rows, columns = rows[below], columns[below]
+        #: Number of diagonals beside the main one, on one side.
+        self.width = int((rows - columns).max(initial=0))
+        self._band = np.zeros((self.width + 1, len(place)))
+        self._band[rows - columns, columns] = entries.data[below]
+        self._place = place
+
+    def factor(self, diagonal: NDArray[np.float64]) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+        """Return a function that solves P plus this diagonal, shape (d,), for values of shape (d, C')."""
+        band = self._band.copy()
+        band[0] += diagonal[self._order]
+        factored = cholesky_banded(band, overwrite_ab=True, lower=True, check_finite=False)
+
+        def solve(values: NDArray[np.float64]) -> NDArray[np.float64]:
+            found = cho_solve_banded((factored, True), values[self._order], check_finite=False)
+            return np.asarray(found[self._place])
+
+        return solve
+
+
+def minimum(
+    objective: Objective,
+    penalty: sparse.csr_array,
+    start: NDArray[np.float64] | None = None,
+    *,
+    tolerance: float,
+    stopping: Callable[[], bool] = lambda: False,
+) -> NDArray[np.float64]:
+    """Return the best weights, shape (d, C'); the last ones if `stopping` returns True before.
+
+    The last step is the first one that is expected to lower the loss by at most `tolerance` nats times the square root
+    of the total weight of the rows, to which the standard error of the loss is proportional.
+    """
+    weights = np.zeros((objective.n_cells, objective.columns)) if start is None else start
+    systems = BandSolver(objective.half * penalty)
+    loss, gradient, posterior = objective.at(weights, penalty)
+    for _ in range(MAX_STEPS):
+        solve = systems.factor(objective.mean_curvature(posterior) + SMALLEST_CURVATURE)
+        step = _step(objective, penalty, gradient, posterior, solve, stopping)
+        slope = float((gradient * step).sum())
+        length, before = 1.0, loss
+        while not stopping():
+            moved = weights + length * step
+            loss, gradient, posterior = objective.at(moved, penalty)
+            if loss <= before + SUFFICIENT * length * slope:
+                weights = moved
+                break
+            length /= 2.0
+            if length < SHORTEST:
+                return weights
+        if stopping() or -0.5 * slope <= tolerance * math.sqrt(objective.size):
+            break
+    return weights
+
+
+def _step(
+    objective: Objective,
+    penalty: sparse.csr_array,
+    gradient: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+    solve: Callable[[NDArray[np.float64]], NDArray[np.float64]],
+    stopping: Callable[[], bool],
+) -> NDArray[np.float64]:
+    """Return the step that conjugate gradients find."""
+    step, residual = np.zeros_like(gradient), -gradient
+    direction = scaled = solve(residual)
+    size = first = float((residual * scaled).sum())
+    for _ in range(MAX_PRODUCTS):
+        if size <= FORCING**2 * first or stopping():
+            break
+        product = objective.curved(direction, posterior, penalty)
+        length = size / float((direction * product).sum())
+        step += length * direction
+        residual = residual - length * product
+        scaled = solve(residual)
+        size, before = float((residual * scaled).sum()), size
+        direction = scaled + (size / before) * direction
+    return step
