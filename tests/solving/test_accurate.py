@@ -430,7 +430,7 @@ def test_interactions_are_compared_again_beside_cuts_that_are_better(monkeypatch
         chosen = learning.choose_model(milpbn.read_table(frame), sources=choice.Sources(), budget=Budget())
         assert not isinstance(chosen, str)
         assert (chosen.setup.cuts, chosen.setup.structure) == (cuts, structure)
-        setups = [(trial.cuts, trial.structure, trial.grouped) for trial in chosen.record.trials]
+        setups = [(one.cuts, one.structure, one.grouped, one.curvature) for one in chosen.record.trials]
         assert len(set(setups)) == len(setups)  # none is compared twice
         assert ("quantile:16" in {cuts for cuts, _ in asked}) == (many == 200)
 

@@ -252,7 +252,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
     best = Compared(first, folds.losses(first))
     complete = True
     try:
-        structures = folds.sources.candidates(folds.parts(first.cuts)[0].train)
+        train = folds.parts(first.cuts)[0].train
+        structures = folds.sources.candidates(train)
         if "pairs" in structures:  # quick, and the only one that sees some rules
             other = replace(first, structure="pairs")
             found = Compared(other, folds.losses(other, best.losses))
@@ -261,9 +262,10 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         best = _tuned(folds, best, passes=1)
         tried.append(best)
         exact, ordered = folds.sources.exact is not None, first.penalty.ordered
-        tan = folds.sources.tan is not None and folds.parts(first.cuts)[0].train.n_features > 2
+        tan = folds.sources.tan is not None and train.n_features > 2
+        curves = any(v.cuts is not None and len(v.cuts) > 1 for v in train.variables)
         compared = {_without_strengths(best.candidate)}
-        for change in _changes(other_cuts, ["forest", *structures], ordered, exact, tan):
+        for change in _changes(other_cuts, ["forest", *structures], ordered, curves, exact, tan):
             other = best.candidate.changed(**change)
             setting = _without_strengths(other)
             if setting in compared:
@@ -310,14 +312,20 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 
 
 def _changes(
-    other_cuts: Sequence[str], structures: Sequence[str], ordered: bool, exact: bool, tan: bool
+    other_cuts: Sequence[str],
+    structures: Sequence[str],
+    ordered: bool,
+    curves: bool,
+    exact: bool,
+    tan: bool,
 ) -> list[dict[str, Any]]:
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
 
     Interactions are listed twice, because those that lose with the first cuts and penalties may win with the best ones.
     """
     interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
-    found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *interactions]
+    found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *[{"curvature": True}] * curves]
+    found += interactions
     found += [*({"kappa": kappa} for kappa in KAPPAS), {"grouped": True}]
     found += [{"structure": "tan", "kappa": 1.0}] * tan  # its interactions are of use beside its tables
     found += [{"cuts": cuts} for cuts in other_cuts]
@@ -381,6 +389,7 @@ def trial_of(
         kappa=candidate.penalty.kappa,
         ordered=candidate.penalty.ordered,
         grouped=candidate.penalty.grouped,
+        curvature=candidate.penalty.curvature,
         log_loss=log_loss,
         difference=difference,
         standard_error=standard_error,

@@ -36,13 +36,14 @@ MONOTONE_TOLERANCE = 1e-5
 class Penalty:
     """How the terms are penalised, and the share of a generative network beside them.
 
-    `ordered` says whether few integers have an order, and `grouped` whether terms are penalised by groups
-    (`AdditiveTerms.by_groups`).
+    `ordered` says whether few integers have an order, `curvature` whether curves are penalised by theirs instead of by
+    their steps, and `grouped` whether terms are penalised by groups (`AdditiveTerms.by_groups`).
     """
 
     strengths: Strengths = field(default_factory=Strengths)
     kappa: float = 0.0
     ordered: bool = False
+    curvature: bool = False
     grouped: bool = False
 
 
@@ -92,7 +93,7 @@ class Additive:
     ) -> NDArray[np.float64]:
         """Return the weights of the cells, shape (d, C')."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
-        matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
+        matrix = self.terms.penalty(penalty.strengths, penalty.ordered, penalty.curvature)
         stopping = (lambda: False) if budget is None else budget.over
         weights = minimum(objective, matrix, start, tolerance=tolerance, stopping=stopping)
         for _ in range(ROUNDS if penalty.grouped else 0):
@@ -109,7 +110,7 @@ class Additive:
     ) -> NDArray[np.float64]:
         """Return weights with monotone features, up to small violations, from those without."""
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
-        matrix = self.terms.penalty(penalty.strengths, penalty.ordered)
+        matrix = self.terms.penalty(penalty.strengths, penalty.ordered, penalty.curvature)
         if penalty.grouped:
             matrix = self.terms.by_groups(matrix, weights)
         zeros = np.zeros((self.terms.n_cells, self.data.n_classes))

@@ -44,7 +44,9 @@ class AdditiveTrial:
     ordered: bool = False
     #: Whether terms are penalised by groups, so that those of no use are empty.
     grouped: bool = False
-    LATER: ClassVar = ("ordered", "grouped")
+    #: Whether the curves of continuous columns are penalised by their curvature instead of by their steps.
+    curvature: bool = False
+    LATER: ClassVar = ("ordered", "grouped", "curvature")
 
     @property
     def strengths(self) -> tuple[float, float, float, float]:
@@ -55,6 +57,7 @@ class AdditiveTrial:
         """Return the candidate in words."""
         cuts = f"cuts {self.cuts}, " if self.cuts else ""
         order = ", integers in order" if self.ordered else ""
+        order += ", curvature penalised" if self.curvature else ""
         order += ", penalties by groups" if self.grouped else ""
         return f"{cuts}{STRUCTURES[self.structure]}{order}, kappa {self.kappa:g}"
 

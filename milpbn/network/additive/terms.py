@@ -9,6 +9,11 @@ where D_k takes the differences between neighbouring states along the k-th varia
 and if so chosen three or more integers. Main effects and interactions have strengths of their own. On the curve of a
 variable with K states in order, the ridge is a tenth, so that a trend is not flattened, and the smoothness K / 8, so
 that it does not depend on how fine the cuts are.
+
+If so chosen, the curve of a variable with cuts is penalised by its curvature instead, the integral of its squared
+second derivative by divided differences. The K intervals then stand on a scale of length 8: half of each distance is
+8 / K, the other half that of their middles, of which the inner eight tenths have the length 6.4. So a trend costs
+nothing, and neither do long tails.
 """
 
 from __future__ import annotations
@@ -63,7 +68,7 @@ class AdditiveTerms:
         self.blocks: tuple[tuple[int, ...], ...] = ((), *blocks)
         self._variables = tuple(variables)
         self._integers = integers
-        self._known: dict[bool, tuple[sparse.csr_array, list[NDArray[np.float64]]]] = {}
+        self._known: dict[tuple[bool, bool], tuple[sparse.csr_array, list[NDArray[np.float64]]]] = {}
         sizes = [math.prod(self.shape(block)) for block in self.blocks]
         #: The first cell of each term, shape (T + 1,); the last entry is the number of all cells, d.
         self.first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -100,10 +105,11 @@ class AdditiveTerms:
         integers = ordered and states > 2 and variable.raw_column in self._integers
         return states if variable.cuts is not None or integers else 0
 
-    def _parts(self, ordered: bool) -> tuple[sparse.csr_array, list[NDArray[np.float64]]]:
+    def _parts(self, ordered: bool, curvature: bool) -> tuple[sparse.csr_array, list[NDArray[np.float64]]]:
         """Return the places where P is not 0, and the values there that each of the `Strengths` is a factor of."""
-        if ordered in self._known:
-            return self._known[ordered]
+        key = ordered, curvature
+        if key in self._known:
+            return self._known[key]
         # For main effects and for interactions: the diagonals of the ridge and the matrices of the smoothness.
         ridges = [np.zeros(self.n_cells), np.zeros(self.n_cells)]
         smooth: list[list[sparse.csr_array]] = [[], []]
@@ -114,6 +120,9 @@ class AdditiveTerms:
             kind, factor, scale = int(len(block) > 1), 1.0, 1.0
             if len(block) == 1 and in_order[0]:
                 factor, scale = CURVE_RIDGE, shape[0] / CURVE_INTERVALS
+                cuts = self._variables[block[0]].cuts
+                if curvature and cuts is not None and len(cuts) > 1:
+                    rough, scale = _curvature(shape[0], tuple(cuts)), 1.0
             if block:
                 ridges[kind][self.slice(number)] = factor
             smooth[kind].append(scale * rough)
@@ -125,12 +134,17 @@ class AdditiveTerms:
         rows, columns = places.nonzero()
         # SciPy's choice of no entries is no array.
         values = [np.asarray(part[rows, columns]).ravel() if len(rows) else np.empty(0) for part in parts]
-        self._known[ordered] = places, values
-        return self._known[ordered]
+        self._known[key] = places, values
+        return self._known[key]
 
-    def penalty(self, strengths: Strengths, ordered: bool = False) -> sparse.csr_array:
-        """Return P over all cells, shape (d, d); `ordered` says whether integers have an order."""
-        places, parts = self._parts(ordered)
+    def penalty(
+        self, strengths: Strengths, ordered: bool = False, curvature: bool = False
+    ) -> sparse.csr_array:
+        """Return P over all cells, shape (d, d).
+
+        `ordered` says whether integers have an order, `curvature` whether curves are penalised by theirs.
+        """
+        places, parts = self._parts(ordered, curvature)
         data = sum((s * part for s, part in zip(strengths.values, parts, strict=True)), np.zeros(places.nnz))
         return sparse.csr_array((data, places.indices, places.indptr), shape=places.shape)
 
@@ -163,3 +177,19 @@ def _roughness(sizes: tuple[int, ...], intervals: tuple[int, ...]) -> sparse.csr
         one = sparse.kron(sparse.eye_array(before), steps.T @ steps)
         total = total + sparse.kron(one, sparse.eye_array(after))
     return sparse.csr_array(total)
+
+
+@lru_cache(maxsize=1024)
+def _curvature(n_states: int, cuts: tuple[float, ...]) -> sparse.csr_array:
+    """Return the squared curvature of a function of intervals, as a matrix over all states, the intervals first."""
+    inner = np.asarray(cuts) / np.abs(cuts).max()  # of which differences are finite
+    ends = [1.5 * inner[0] - 0.5 * inner[1], 1.5 * inner[-1] - 0.5 * inner[-2]]
+    middles = np.concatenate([ends[:1], 0.5 * (inner[1:] + inner[:-1]), ends[1:]])
+    n = len(middles)
+    low, high = np.quantile(middles, (0.1, 0.9))
+    with np.errstate(over="ignore"):
+        steps = 0.5 * CURVE_INTERVALS * (0.8 * np.diff(middles) / (high - low) + 1.0 / n)
+    before, after = 1.0 / steps[:-1], 1.0 / steps[1:]
+    shape = (n - 2, n_states)
+    slopes = sparse.diags_array([before, -(before + after), after], offsets=[0, 1, 2], shape=shape)
+    return sparse.csr_array(slopes.T @ sparse.diags_array(2.0 / (steps[:-1] + steps[1:])) @ slopes)

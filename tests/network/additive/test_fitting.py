@@ -15,9 +15,10 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
 from milpbn.network import convex
-from milpbn.network.additive.choice import additive
+from milpbn.network.additive.choice import Sources, additive
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
+from milpbn.network.additive.learning import choose_model
 from milpbn.network.additive.model import Additive, BayesOffset, Penalty
 from milpbn.network.additive.newton import BandSolver, minimum
 from milpbn.network.additive.tables import interactions_of, network_of, tables_of
@@ -167,6 +168,44 @@ def test_the_penalty_is_the_formula() -> None:
     expected[4] += 3.2 * (np.diff(one, axis=1) ** 2).sum()
     products = (w * (terms.penalty(strengths, ordered=True) @ w))[:, 0]
     np.testing.assert_allclose(np.add.reduceat(products, terms.first[:-1]), expected)
+
+
+def test_a_penalty_on_curvature_is_the_integral_of_the_squared_second_derivative() -> None:
+    def penalty_of(cuts: tuple[float, ...], missing: bool = False) -> np.ndarray:
+        n = len(cuts) + 1 + missing
+        variable = Variable("v", tuple(map(str, range(n))), cuts, missing_state=missing)
+        return (
+            AdditiveTerms([variable], [(0,)]).penalty(Strengths(0.0, 2.0), curvature=True).toarray()[1:, 1:]
+        )
+
+    cuts = tuple(np.linspace(-1.0, 1.0, 39))  # forty intervals that are equally long on both scales
+    found = penalty_of(cuts, missing=True)
+    place = 8 * np.arange(40) / 40
+    for weights, integral in ((0.7 * place - 2, 0.0), (0.5 * place**2, 8.0), (place**3 / 6, 8.0**3 / 3)):
+        w = np.append(weights, 5.0)  # the state of missing values has no neighbours
+        assert w @ found @ w == pytest.approx(2 * integral, rel=0.15, abs=1e-9)
+    # A step of the same height costs less far out, where values are far from each other.
+    tails = penalty_of((-9.0, -1.0, -0.5, 0.0, 0.5, 1.0, 9.0))
+    inner, outer = np.diag(tails)[[3, 0]]
+    assert outer < inner / 20
+    for extreme in ((-1.7e308, 0.0, 1.0, 1.7e308), (5e-324, 1e-323, 1.0), (0.0, 1e-300, 2e-300, 1.0)):
+        assert np.isfinite(penalty_of(extreme)).all()
+
+
+def test_folds_prefer_curvature_for_smooth_curves() -> None:
+    """Two normal distributions whose spreads differ: log-odds are sums of parabolas."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 4)) * np.where(y, 1.0, 2.5)[:, None]
+    frame = pd.DataFrame(X, columns=[*"abcd"]).assign(y=y)
+    table = read_table(frame, target="y", continuous=[*"abcd"])
+    chosen = choose_model(table, sources=Sources(room=Room(2)), budget=Budget(), cuts="quantile:8")
+    assert not isinstance(chosen, str)
+    assert chosen.setup.penalty.curvature
+    first, other = chosen.record.trials[:2]
+    assert other.curvature
+    assert not first.curvature
+    assert other.difference < first.difference - 2 * first.standard_error
 
 
 @pytest.mark.parametrize("parents", [dict.fromkeys(range(4), ()), {0: (1,), 1: (), 2: (0,), 3: (0,)}])
