@@ -129,6 +129,14 @@ def add_curved(cells, weights, row_weights, posterior, product):  # type: ignore
 
 
 @kernel(error_model="numpy")
+def add_to_cells(cells, of_rows, total):  # type: ignore[no-untyped-def]
+    """Add numbers of rows, shape (M,), to `total`, shape (d + 1,), in all cells of each row."""
+    for m in range(len(cells)):
+        for t in range(cells.shape[1]):
+            total[cells[m, t]] += of_rows[m]
+
+
+@kernel(error_model="numpy")
 def add_pull(starts, places, values, weights, half, gradient):  # type: ignore[no-untyped-def]
     """Return half w' P w times `half`, and add its gradient; the first three are the arrays of P as a csr_array."""
     total = 0.0
@@ -161,8 +169,9 @@ class Objective:
 
     def _of_cells(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over the rows in each cell, shape (d,)."""
-        repeated = np.repeat(of_rows, self._cells.shape[1])
-        return np.bincount(self._cells.ravel(), repeated, minlength=self.n_cells + 1)[: self.n_cells]
+        total = np.zeros(self.n_cells + 1)
+        add_to_cells(self._cells, of_rows, total)
+        return total[:-1]
 
     def evaluate(
         self, weights: NDArray[np.float64], penalty: sparse.csr_array
