@@ -76,7 +76,11 @@ _LEARNERS: tuple[tuple[str, dict[str, str], tuple[str, ...]], ...] = (
 )
 REHEARSALS = (
     Rehearsal("discretisation", _cut, ("milpbn.data.mdlp",)),
-    Rehearsal("tables on finer cuts", _fit_additive, ("milpbn.network.additive.fitting",)),
+    Rehearsal(
+        "tables on finer cuts",
+        _fit_additive,
+        ("milpbn.network.additive.fitting", "milpbn.network.additive.newton"),
+    ),
     *(
         Rehearsal(
             f"verification of {name}",

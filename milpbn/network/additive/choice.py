@@ -215,6 +215,10 @@ class Folds:
             )
         return self.known[candidate]
 
+    def large(self, candidate: Setup) -> bool:
+        """Return whether fits of a candidate are rough."""
+        return self._model(candidate, 0, self.parts(candidate.cuts)[0])[0].large
+
     def _model(self, candidate: Setup, number: int, part: FoldRows) -> tuple[Additive, CellRows]:
         key = candidate.cuts, candidate.structure, number
         if key not in self._models:
@@ -265,7 +269,8 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
         tan = folds.sources.tan is not None and train.n_features > 2
         curves = any(v.cuts is not None and len(v.cuts) > 1 for v in train.variables)
         compared = {_without_strengths(best.candidate)}
-        for change in _changes(other_cuts, ["forest", *structures], ordered, curves, exact, tan):
+        large = folds.large(first)
+        for change in _changes(other_cuts, ["forest", *structures], ordered, curves, large, exact, tan):
             other = best.candidate.changed(**change)
             setting = _without_strengths(other)
             if setting in compared:
@@ -316,20 +321,22 @@ def _changes(
     structures: Sequence[str],
     ordered: bool,
     curves: bool,
+    large: bool,
     exact: bool,
     tan: bool,
 ) -> list[dict[str, Any]]:
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
 
     Interactions are listed twice, because those that lose with the first cuts and penalties may win with the best ones.
+    Rough fits of large models approach the minimum slowly where curvature is penalised, so that it comes late for them.
     """
     interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
-    found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *[{"curvature": True}] * curves]
-    found += interactions
+    curvature: list[dict[str, Any]] = [{"curvature": True}] * curves
+    found: list[dict[str, Any]] = [*[{"ordered": False}] * ordered, *curvature * (not large), *interactions]
     found += [*({"kappa": kappa} for kappa in KAPPAS), {"grouped": True}]
     found += [{"structure": "tan", "kappa": 1.0}] * tan  # its interactions are of use beside its tables
     found += [{"cuts": cuts} for cuts in other_cuts]
-    return [*found, *interactions, *[{"structure": "exact"}] * exact]
+    return [*found, *interactions, *curvature * large, *[{"structure": "exact"}] * exact]
 
 
 def _without_strengths(candidate: Setup) -> Setup:

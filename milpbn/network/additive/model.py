@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.resolutions import coarse_features, nested
 from milpbn.network.additive.fitting import CellRows, Objective
-from milpbn.network.additive.newton import minimum
+from milpbn.network.additive.newton import minimum, rough_minimum
 from milpbn.network.additive.terms import AdditiveTerms, Strengths
 from milpbn.network.monotone.changes import Term
 from milpbn.network.monotone.constraints import StateOrder
@@ -28,6 +29,8 @@ from milpbn.util.budget import Budget
 ROUNDS = 2
 #: What the last step of a fit may bring; see `minimum`.
 TOLERANCE = 1e-2
+#: Fits that need not end closer are rough if rows times terms times score columns are more; folds would take too long.
+LARGE = 4_000_000
 #: Largest component of the scaled gradient where a monotone fit ends, relative to the root of the total weight.
 MONOTONE_TOLERANCE = 1e-5
 
@@ -79,6 +82,12 @@ class Additive:
             self.bayes.left_out_scores(data),
         )
 
+    @property
+    def large(self) -> bool:
+        """Whether fits that need not end close to the minimum are rough, because folds would take too long."""
+        columns = 1 if self.data.n_classes == 2 else self.data.n_classes
+        return self.rows.cells.size * columns > LARGE
+
     def held_out(self, data: Dataset) -> CellRows:
         """Return other rows with the same variables."""
         cells = self.terms.cells(data.codes)
@@ -95,10 +104,13 @@ class Additive:
         objective = Objective(self.rows, self.terms.n_cells, penalty.kappa)
         matrix = self.terms.penalty(penalty.strengths, penalty.ordered, penalty.curvature)
         stopping = (lambda: False) if budget is None else budget.over
-        weights = minimum(objective, matrix, start, tolerance=tolerance, stopping=stopping)
+        if tolerance == TOLERANCE and self.large:
+            fitted = partial(rough_minimum, stopping=stopping)
+        else:
+            fitted = partial(minimum, tolerance=tolerance, stopping=stopping)
+        weights = fitted(objective, matrix, start)
         for _ in range(ROUNDS if penalty.grouped else 0):
-            grouped = self.terms.by_groups(matrix, weights)
-            weights = minimum(objective, grouped, weights, tolerance=tolerance, stopping=stopping)
+            weights = fitted(objective, self.terms.by_groups(matrix, weights), weights)
         return weights
 
     def fit_monotone(

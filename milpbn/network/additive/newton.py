@@ -16,15 +16,21 @@ from scipy import sparse
 from scipy.linalg import cholesky_banded
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from milpbn.network import convex
 from milpbn.network.additive.fitting import SMALLEST_CURVATURE, Objective
 from milpbn.util.compiled import kernel
 
-MAX_STEPS = 50
-MAX_PRODUCTS = 200
+#: Most Newton steps of a fit, and most products with the second derivatives for each of them.
+MAX_STEPS, MAX_PRODUCTS = 50, 200
 #: A step is solved until its residual, in the norm of the preconditioner, is this share of the gradient or less.
 FORCING = 0.3
 #: Share of the predicted decrease that a step must bring; it is halved otherwise, down to the shortest one.
 SUFFICIENT, SHORTEST = 1e-4, 1e-6
+#: When a rough fit ends: at this largest component of the scaled gradient, relative to the root of the total weight of
+#: the rows, at this relative change of the loss, or after so many iterations.
+ROUGH, LEAST_CHANGE, ITERATIONS = 1e-3, 1e-7, 300
+#: Number of earlier steps that it remembers.
+MEMORY = 6
 
 
 @kernel(error_model="numpy")
@@ -32,7 +38,7 @@ def solve_in_place(factor, ends, values):  # type: ignore[no-untyped-def]
     """Replace `values` V, shape (d, C'), by the solution X of L L' X = V.
 
     Entry (j, k) of `factor` is L[j + k, j], and 1 / L[j, j] for k = 0; column j of L has no entries from row `ends[j]`
-    on. SciPy's solver takes several times as long with so narrow a band.
+    on. SciPy's solver takes two to three times as long with so narrow a band.
     """
     size, columns = values.shape
     for j in range(size):
@@ -147,3 +153,27 @@ def _step(
         size, before = float((residual * scaled).sum()), size
         direction = scaled + (size / before) * direction
     return step
+
+
+def rough_minimum(
+    objective: Objective,
+    penalty: sparse.csr_array,
+    start: NDArray[np.float64] | None = None,
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+) -> NDArray[np.float64]:
+    """Return the weights where L-BFGS ends early, shape (d, C').
+
+    With many classes and rows it takes a third of the time of Newton steps, and less after a small change of the
+    penalty, but ends farther from the minimum: by .01 to .25 nats times the square root of the weight of the rows.
+    """
+    return convex.minimum(
+        lambda point: objective.evaluate(point, penalty),
+        np.zeros((objective.n_cells, objective.columns)) if start is None else start,
+        1.0 / np.sqrt(objective.curvature(penalty)),
+        tolerance=ROUGH * math.sqrt(objective.size),
+        iterations=ITERATIONS,
+        maxcor=MEMORY,
+        ftol=LEAST_CHANGE,
+        stopping=stopping,
+    )
