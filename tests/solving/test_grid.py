@@ -156,7 +156,7 @@ def test_small_weights_are_refused_before_any_trial_of_leave_one_out() -> None:
     frame.loc[6, "a"] = None
     table = read_table(frame, target="y", weights="w", missing="state")
     splits, _ = splits_of(table, 0)
-    with pytest.raises(InputError, match="samples of weight 0.5; multiply all weights by 2"):
+    with pytest.raises(InputError, match=r"samples of weight 0\.5; multiply all weights by 2"):
         applicable(Grid.parse("leave-one-out=no,yes"), Score("cll"), table, splits)
     assert applicable(Grid.parse("leave-one-out=no"), Score("cll"), table, splits)
     # The row of that weight is dropped.
