@@ -132,7 +132,9 @@ def maximise(question: Question, options: Options, *, started: float | None = No
         except NoIncumbentError as error:
             if earlier is None:
                 raise
-            raise NoIncumbentError(f"{error} The checkpoint {earlier.path!r} stays: {earlier.state()}.") from None
+            raise NoIncumbentError(
+                f"{error} The checkpoint {earlier.path!r} stays: {earlier.state()}."
+            ) from None
         options = replace(options, start=stated.start)
         return run(
             Job(problem, dataset, options, engine, version, budget, steps, described, earlier, dispatcher)
