@@ -5,6 +5,7 @@ The command line (`milpbn --help`) is a thin layer over the functions here.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from milpbn.util.lazy import lazily
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
     from milpbn.solving.selection import solve_selected as solve_selected
     from milpbn.solving.stability import stability as stability
     from milpbn.version import __version__ as __version__
+
+# In a clone two packages lie beside this one. A Python that is started there imports this one, installed or not.
+_above = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+__path__.extend([_above] * os.path.exists(os.path.join(_above, "build_backend", "with_kernels.py")))
 
 __getattr__, __dir__ = lazily(
     __name__,

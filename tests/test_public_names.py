@@ -26,6 +26,20 @@ def test_public_names_can_be_imported() -> None:
         assert getattr(milpbn, name) is not None
 
 
+def test_a_python_that_is_started_in_a_clone_has_the_packages_beside_this_one() -> None:
+    clone = Path(milpbn.__file__).parent.parent
+    if not (clone / "build_backend").exists():
+        pytest.skip("this package is not that of a clone")
+    code = """
+import sys
+sys.meta_path = [one for one in sys.meta_path if "editable" not in str(one).lower()]
+import milpbn.cli, milpbn.instances
+print(milpbn.read_table("corral"))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=clone, capture_output=True, text=True, check=True)
+    assert "<Table 'corral'" in done.stdout
+
+
 @pytest.mark.parametrize("package", [milpbn, milpbn.data, milpbn.network])
 def test_type_checkers_see_what_is_imported_at_first_use(package: Any) -> None:
     tree = ast.parse(inspect.getsource(package))

@@ -41,8 +41,8 @@ class Written:
     """How the numbers of a column are written.
 
     The marks fit all cells, and so do those of `other`, which give other numbers. The example is a cell that the two
-    ways read differently, or else one that is no plain number, or else the first. `plain` says whether all cells are
-    plain numbers as they stand, `shows_decimal` whether they show which the decimal mark is.
+    ways read differently, or else one with thousands, or else one that is no plain number, or else the first. `plain`
+    says whether all cells are plain numbers as they stand, `shows_decimal` whether they show which the decimal mark is.
     """
 
     marks: Marks
@@ -96,7 +96,9 @@ def written(cells: Collection[str], asked: Marks | None = None) -> Written | Non
         return None
     marks, other = ways[0], ways[1] if len(ways) > 1 else None
     differing = [] if other is None else [c for c in cells if convert(c, marks) != convert(c, other)]
-    unusual = differing or [cell for cell in cells if not is_plain(cell)] or list(cells)
+    between = _any_of(marks.thousands) if marks.thousands else "(?!)"
+    grouped = [cell for cell in cells if re.search(between, cell.strip())]
+    unusual = differing or grouped or [cell for cell in cells if not is_plain(cell)] or list(cells)
     shows_decimal = not differing and any(mark in cell for cell in cells for mark in ".,")
     plain = marks.decimal == "." and all(map(is_plain, cells))
     return Written(marks, other if differing else None, unusual[0].strip(), plain, shows_decimal)

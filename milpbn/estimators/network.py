@@ -126,6 +126,16 @@ class NetworkEstimator(DataParameters, BaseEstimator):
             raise InputError(
                 "X has the columns of the fit in another order; give them in the order of the fit."
             )
+        # An array has no names, nor has a data frame whose columns are numbered from 0.
+        nameless = not hasattr(X, "columns") or [*X.columns] == [*range(X.shape[1])]
+        nameless |= known == [f"x{k}" for k, _ in places]
+        if given != known and not nameless and not hasattr(self, "feature_names_in_"):
+            other, own = next((one, name) for one, name in zip(given, known, strict=True) if one != name)
+            warn(
+                f"X has other columns than the fit, such as {other!r} in the place of {own!r}. Columns are compared "
+                "by name only if all names are texts, and otherwise taken by their position.",
+                DataWarning,
+            )
         frame = frame.iloc[:, [k for k, _ in places]].set_axis(known, axis=1)
         # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.
         return self.classifier_.encode(frame, ignore_unseen=True)

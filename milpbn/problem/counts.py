@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data import Table
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
 from milpbn.errors import InputError
@@ -21,7 +22,7 @@ def cell_limit(n_samples: int) -> int:
     return max(DENSE_CELLS_PER_SAMPLE * n_samples, 4096)
 
 
-def require_units(data: Dataset, unit: float) -> None:
+def require_units(data: Dataset | Table, unit: float) -> None:
     """Refuse weights below 1 if one unit of weight is to be left out of every sample (`unit` is not 0).
 
     Then a count between 1 and 2 is the weight of a single row, which is exact, so that a count less 1 keeps a small

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from milpbn.claims.result import Result
 from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import require_class
+from milpbn.errors import NoIncumbentError
 from milpbn.network.cpt import require_states
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -124,9 +125,16 @@ def maximise(question: Question, options: Options, *, started: float | None = No
             stated = replace(stated, start=earlier.structure)
             if shows:
                 LINE.keep(earlier.sentence)
-        budget.before(lambda: stated.samples, "identical samples were merged")
-        with threads_used(options.n_threads):
-            problem, steps = reduction(stated, question.scope).apply(stated, earlier)
+        try:
+            budget.before(lambda: stated.samples, "identical samples were merged")
+            with threads_used(options.n_threads):
+                problem, steps = reduction(stated, question.scope).apply(stated, earlier)
+        except NoIncumbentError as error:
+            if earlier is None:
+                raise
+            raise NoIncumbentError(
+                f"{error} The checkpoint {earlier.path!r} stays: {earlier.state()}."
+            ) from None
         options = replace(options, start=stated.start)
         return run(
             Job(problem, dataset, options, engine, version, budget, steps, described, earlier, dispatcher)

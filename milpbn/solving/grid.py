@@ -16,6 +16,7 @@ from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.prior import check_towards
 from milpbn.problem.candidates import count_candidates
+from milpbn.problem.counts import require_units
 from milpbn.problem.scores.options import ALL, PAPER
 from milpbn.problem.scores.registry import find_score, score_names
 from milpbn.problem.scores.spec import P_GRID, Score
@@ -209,7 +210,8 @@ def source_of(data: Any, grid: Grid) -> Table | Dataset:
 def applicable(grid: Grid, score: Score, source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
     """Return the settings to compare, in the order of the grid.
 
-    Raise InputError if the score does not take an option of the grid, or a dataset would have to be discretised.
+    Raise InputError if the score does not take an option of the grid, a dataset would have to be discretised, or a
+    weight is too small for a leave-one-out score.
     """
     settings = grid.settings(score)
     if isinstance(source, Table) and "continuous" not in source.kinds.values():
@@ -225,6 +227,13 @@ def applicable(grid: Grid, score: Score, source: Table | Dataset, splits: Sequen
         raise InputError(
             "Only a table can be discretised in other ways; give the selection a table, not a dataset."
         )
+    # Before any trial: what the first ones find may be written before the trial that would refuse the weights.
+    for missing, unit in {s.missing: s.score.kind.unit for s in settings if s.score.needs_units}.items():
+        rows = source
+        if isinstance(source, Table):
+            kept = source.of_complete_rows() if missing == "drop" else source
+            rows = kept.of_rows(kept.train_indices)
+        require_units(rows, unit)
     return settings
 
 

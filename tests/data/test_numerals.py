@@ -118,3 +118,9 @@ def test_one_cell() -> None:
     assert is_number("1.234,5")
     assert is_number("inf")
     assert not is_number("nan")
+
+
+def test_a_cell_with_thousands_is_the_example_before_one_with_a_unit() -> None:
+    found = written(["$1.5", "8,957", "2.25"])
+    assert found is not None
+    assert (found.marks, found.other, found.example) == (Marks(".", ","), None, "8,957")

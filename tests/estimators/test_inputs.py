@@ -308,6 +308,20 @@ def test_columns_in_another_order_are_refused() -> None:
         model.predict(X[X.columns[::-1]])
 
 
+def test_numbers_of_other_columns_are_named_where_they_are_names() -> None:
+    X, y = mixed()
+    numbered = X[["real"]].assign(other=-X["real"]).set_axis([3, 4], axis=1)
+    model = NaiveBayesClassifier(missing="state").fit(numbered, y)
+    with pytest.warns(DataWarning, match="X has other columns than the fit, such as '4' in the place of '3'"):
+        model.predict(numbered.set_axis([4, 5], axis=1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = model.predict(numbered).tolist()
+        assert model.predict(numbered.set_axis([0, 1], axis=1)).tolist() == expected
+        of_array = NaiveBayesClassifier(missing="state").fit(numbered.to_numpy(), y)
+        assert of_array.predict(numbered).tolist() == expected
+
+
 @pytest.mark.parametrize(
     "model",
     [NaiveBayesClassifier(), NaiveBayesClassifier(discretise="kmeans:4"), TANClassifier(penalty="bic")],

@@ -18,7 +18,7 @@ from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, read_table
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.solving import checkpoint as module
 from milpbn.solving.checkpoint import load_saved_search
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
@@ -155,6 +155,16 @@ def test_a_stop_before_the_tree_keeps_the_incumbent(whole, tmp_path: Path) -> No
     assert all(result.objective >= first.objective for result in told)
     assert found[0].seconds.total > first.seconds.total
     verify(found[0], tmp_path / "certificate.npz", case.data)
+
+
+def test_a_search_without_time_to_go_on_says_what_its_checkpoint_keeps(tmp_path: Path) -> None:
+    case, path = CASES["sm"], tmp_path / "c.npz"
+    first = search(case, tmp_path, checkpoint=path, on_change=lambda r: r.structure is not None)[0]
+    before = path.read_bytes()
+    said = rf"allow more time.* The checkpoint '.*c\.npz' stays: written .*; incumbent {first.objective:.6f}"
+    with pytest.raises(NoIncumbentError, match=said):
+        search(case, tmp_path, checkpoint=path, resume=True, time_limit=1e-6)
+    assert path.read_bytes() == before
 
 
 def test_a_full_certificate_is_left_out_by_the_search_that_goes_on(whole, tmp_path: Path) -> None:

@@ -149,3 +149,15 @@ def test_a_dataset_cannot_be_cut_anew() -> None:
     dataset = read_table(frame(continuous=True, missing=0)).dataset("train")
     with pytest.raises(InputError, match="give the selection a table"):
         applicable(Grid.parse(CUTS), Score(), dataset, splits_of(dataset, 0)[0])
+
+
+def test_small_weights_are_refused_before_any_trial_of_leave_one_out() -> None:
+    frame = pd.DataFrame({"a": [*"xyxyxyxy"], "w": [1, 1, 1, 1, 1, 1, 0.5, 2], "y": [*"ppqqppqq"]})
+    frame.loc[6, "a"] = None
+    table = read_table(frame, target="y", weights="w", missing="state")
+    splits, _ = splits_of(table, 0)
+    with pytest.raises(InputError, match=r"samples of weight 0\.5; multiply all weights by 2"):
+        applicable(Grid.parse("leave-one-out=no,yes"), Score("cll"), table, splits)
+    assert applicable(Grid.parse("leave-one-out=no"), Score("cll"), table, splits)
+    # The row of that weight is dropped.
+    assert applicable(Grid.parse("missing=drop leave-one-out=no,yes"), Score("cll"), table, splits)

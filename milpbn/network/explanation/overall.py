@@ -68,7 +68,7 @@ class LowMargin:
     #: Its own and the most probable class.
     actual: str
     predicted: str
-    #: In nats; negative for a wrong prediction.
+    #: In nats; negative if its own class is not the most probable.
     log_margin: float
 
 
@@ -84,7 +84,7 @@ class Margins:
     weights: NDArray[np.float64]
     #: The desired log-margin of the soft margin, in nats.
     gamma: float | None
-    #: The samples below gamma, or with a wrong or tied class if gamma is None; the lowest log-margin first.
+    #: The samples below gamma, or whose margin is not positive if gamma is None; the lowest log-margin first.
     below_gamma: tuple[LowMargin, ...]
 
     def histogram(self, bins: int = BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -334,10 +334,11 @@ def _margin_lines(margins: Margins, shown: int) -> list[str]:
         f"  {nats(a):>9}  {nats(b):>9}  {'#' * int(np.ceil(40 * w / largest)) if largest > 0 else ''} {w:g}"
         for a, b, w in zip(edges[:-1], edges[1:], weights, strict=True)
     ]
-    below = f"below gamma = {margins.gamma:.6g}" if margins.gamma is not None else "not classified correctly"
+    below = f"below gamma = {margins.gamma:.6g}" if margins.gamma is not None else "without a positive margin"
     total = len(margins.log_margins)
     lines.append(f"samples {below}: {len(margins.below_gamma)} of {total}")
     for low in margins.below_gamma[:shown]:
-        verdict = "right" if low.actual == low.predicted else f"predicted {low.predicted}"
-        lines.append(f"  {nats(low.log_margin):>9}  sample {low.sample + 1}: {low.actual}, {verdict}")
+        # Not what is decided, which costs or a threshold may make another class.
+        found = f"{low.actual}, most probable {low.predicted}"
+        lines.append(f"  {nats(low.log_margin):>9}  sample {low.sample + 1}: {found}")
     return lines + [f"  {line}" for line in more(len(margins.below_gamma) - shown, "sample")]

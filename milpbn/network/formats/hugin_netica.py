@@ -58,7 +58,15 @@ def read_net(text: str) -> list[PlainNode]:
     Raises `InputError` if the text is not Hugin's, or not a network of discrete chance nodes with tables.
     """
     declared, lists = [], []
-    for outer in _BlockReader(text, PERCENT).block(()).blocks:
+    reader = _BlockReader(text, PERCENT)
+    for before, token, after in zip(reader.tokens, reader.tokens[1:], reader.tokens[2:], strict=False):
+        # Their lists have semicolons, which end no field.
+        if before.is_mark("{", "}", ";") and token.text.lower() == "instance" and not after.is_mark("=", "{"):
+            raise InputError(
+                f"Line {token.line} has {after.text[:40]!r}, an instance of a class; only networks without instances "
+                "can be read: save the expanded network, whose nodes are all in one class."
+            )
+    for outer in reader.block(()).blocks:
         for block in outer.blocks if outer.kind == "class" else [outer]:
             if block.kind.startswith("potential"):
                 name, *given = [t.text for t in block.head[1:] if not t.is_mark("(", ")", ",")] or [""]

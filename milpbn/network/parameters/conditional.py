@@ -28,6 +28,8 @@ from milpbn.network.convex import Stopped, minimum
 from milpbn.network.cpt import Cpt, cells_of
 from milpbn.network.structure import Structure
 
+#: Accuracy of a fit to all rows, whose figures are shown; see `fit_deviations`.
+TOLERANCE = 1e-6
 #: Largest number of iterations of the solver.
 MAX_ITERATIONS = 5000
 

@@ -16,9 +16,9 @@ from milpbn.network.monotone.changes import lifted, pooled, terms_of
 from milpbn.network.monotone.check import MonotoneFit, check_monotone
 from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
 from milpbn.network.monotone.inequalities import MonotoneRows, constrained_minimum
+from milpbn.network.parameters.conditional import TOLERANCE as FREE_TOLERANCE
 from milpbn.network.parameters.conditional import Stopped, curvature, objective
 from milpbn.network.parameters.folds import STRENGTHS
-from milpbn.network.parameters.folds import TOLERANCE as PATH_TOLERANCE
 from milpbn.network.parameters.log_linear import LogLinear
 from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.parameters.record import ParameterFit
@@ -82,7 +82,7 @@ def monotone_fit(
     places = {i for order in orders for i in order.places}
 
     def both(of: LogLinear) -> tuple[list[Cpt], list[Cpt]]:
-        free = of.deviations(kappa, strength, of.origin(), PATH_TOLERANCE, stopping)
+        free = of.deviations(kappa, strength, of.origin(), FREE_TOLERANCE, stopping)
         return monotone_weights(of, orders, kappa, strength, stopping), of.weights(kappa, free)
 
     data, found = model.data, both(model)

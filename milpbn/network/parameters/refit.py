@@ -11,7 +11,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts, require_match, require_states
 from milpbn.network.monotone.constraints import MonotoneConstraint, StateOrder
-from milpbn.network.parameters.conditional import Stopped
+from milpbn.network.parameters.conditional import TOLERANCE, Stopped
 from milpbn.network.parameters.folds import (
     KAPPAS,
     STRENGTHS,
@@ -31,8 +31,6 @@ from milpbn.util.threads import library_threads
 
 #: Share of the time for the choice of kappa and strength; the rest is for the fit to all rows.
 CHOICE_SHARE = 0.7
-#: Accuracy of the fit to all rows; see `fit_deviations`.
-TOLERANCE = 1e-6
 #: Values of kappa on a path, by method; under ``hybrid`` the most useful ones first, as the time may end the path.
 PATH_KAPPAS: Mapping[str, Sequence[float]] = {
     "cll": (0.0,),

@@ -114,3 +114,12 @@ def test_bad_arguments_are_refused(fitted):
         classifier.explain_global(data, gamma=0)
     with pytest.raises(InputError, match="no row with a positive weight"):
         classifier.explain_global(data.take(np.arange(0)))
+
+
+def test_low_margins_name_the_most_probable_class_as_such(fitted):
+    classifier, data = fitted
+    explained = classifier.explain_global(data, gamma=50.0)
+    low = explained.margins.below_gamma[0]
+    line = f"sample {low.sample + 1}: {low.actual}, most probable {low.predicted}"
+    assert line in explained.to_text()
+    assert "without a positive margin" in classifier.explain_global(data).to_text()

@@ -69,6 +69,8 @@ def test_our_nodes_have_places_of_their_own():
         (HUGIN.replace("-infinity 3", "4 3"), "'C' .* has no edges of intervals"),
         (HUGIN.replace("potential (C)", "potential (A)"), "table of 'A' .* is its second one"),
         ("a {" * 2000, "has '{' where none"),
+        ("class M { " + HUGIN + "instance S_1 : Sub (X = A; Y) {} }", "'S_1', an instance of a class"),
+        ("class M { instance S_1 : Sub (); node A { states = (a b); } }", "Line 1 has 'S_1', an instance"),
     ],
 )
 def test_what_is_no_network_of_hugin_is_refused(text, said):

@@ -135,3 +135,13 @@ def test_what_it_costs_on_held_out_rows_is_in_the_record(make_data) -> None:
     assert costs.free_held_out_log_loss == pytest.approx(record.held_out_log_loss, abs=0.02)
     assert None not in (costs.held_out_log_loss, costs.log_loss, costs.free_log_loss)
     assert "what monotone costs: log-loss" in "\n".join(record.describe())
+
+
+def test_what_is_free_of_the_constraint_is_the_fit_without_it(make_data) -> None:
+    data, before = drawn(make_data, 11, samples=100)
+    constraints = read_monotone({"x0": "-", "x1": "+"}, data.variables)
+    _, record = refit_classifier(before, data, "hybrid:0.5:3", monotone=constraints)
+    free, _ = refit_classifier(before, data, "hybrid:0.5:3")
+    posterior = free.predict_proba(data)[np.arange(len(data.y)), data.y]
+    expected = np.average(-np.log(posterior), weights=data.weights)
+    assert record.monotone.free_log_loss == pytest.approx(expected, abs=1e-9)
