@@ -271,7 +271,7 @@ def test_without_time_for_folds_and_structures_the_first_candidate_is_fitted(
     assert end == "The time limit ended the choice before one was compared on held-out rows."
     assert ParameterFit.read(Fields(result.parameters.to_dict(), "x")) == result.parameters
     test = frame_of(300, 1)
-    assert np.mean(result.classifier.predict(test) == test["kind"]) > 0.75
+    assert np.mean(result.classifier.predict(test) == test["kind"]) > 0.7
 
 
 def test_a_fit_that_is_cut_short_keeps_its_last_weights(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -305,13 +305,13 @@ def test_a_late_fit_is_one_to_some_rows(monkeypatch: pytest.MonkeyPatch) -> None
     record = AdditiveFit(trials=(), chosen=0, rows=1, folds=2, repeats=1, complete=True)
     chosen = learning.Chosen(choice.Setup("quantile:4"), choice.Sources(), record)
     blocks, structure = chosen.interactions(data, Budget())
-    plain, calls = Objective.evaluate, []
+    plain, calls = Objective.at, []
 
-    def evaluate(self: Objective, *arguments: Any) -> Any:
+    def at(self: Objective, *arguments: Any) -> Any:
         calls.append(len(self._rows.classes))
         return plain(self, *arguments)
 
-    monkeypatch.setattr(Objective, "evaluate", evaluate)
+    monkeypatch.setattr(Objective, "at", at)
     shares = []
     for budget in (Budget(), Budget(0.0)):
         calls.clear()

@@ -15,7 +15,7 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.data.dataset import MISSING, Variable
 from milpbn.data.resolutions import with_fine
 from milpbn.network import convex
-from milpbn.network.additive.choice import Sources, additive
+from milpbn.network.additive.choice import Sources, _changes, additive
 from milpbn.network.additive.fitting import CellRows, Objective, row_losses
 from milpbn.network.additive.interactions import Residuals, Room, grown, network_of_blocks, residual_forest
 from milpbn.network.additive.learning import choose_model
@@ -382,3 +382,25 @@ def test_values_without_a_state_add_nothing() -> None:
     scores = rows.scores(np.array([[0.6], [5.0]]), 0.0)
     np.testing.assert_allclose(scores, [[-0.3, 0.3]])
     assert row_losses(scores, rows.classes)[0] == pytest.approx(np.log1p(np.exp(-0.6)))
+
+
+def test_fits_of_large_models_are_rough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last fit is not; and the curvature of curves comes late in their choice."""
+    data = data_of(table_of(9, 3))[1]
+    loss = {}
+    for most in (10**9, 10):
+        monkeypatch.setattr("milpbn.network.additive.model.LARGE", most)
+        model = Additive(data, [(0, 1)])
+        assert model.large == (most == 10)
+        objective = Objective(model.rows, model.terms.n_cells, 0.0)
+        penalty = model.terms.penalty(Strengths())
+        found = [
+            objective.evaluate(w, penalty)[0]
+            for w in (model.fit(Penalty()), model.fit(Penalty(), tolerance=1e-6))
+        ]
+        loss[model.large] = found
+    assert loss[True][0] != loss[False][0]
+    assert loss[True][0] == pytest.approx(loss[True][1], abs=0.3 * np.sqrt(objective.size))
+    assert loss[True][1] == loss[False][1]
+    changes = [_changes(["mdl"], ["none"], False, True, large, False, False) for large in (False, True)]
+    assert [found.index({"curvature": True}) for found in changes] == [0, len(changes[1]) - 1]
