@@ -25,6 +25,7 @@ from milpbn.data import Table, read_table
 from milpbn.data.folds import validation_split
 from milpbn.experiments.base import Figures, MethodInput
 from milpbn.experiments.protocol import Part
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.additive import learning
 from milpbn.network.additive.choice import Sources
 from milpbn.network.additive.interactions import Room
@@ -88,7 +89,8 @@ def cell(table: Table, name: str, method: str, keel: bool) -> dict[str, Any]:
             signal.setitimer(signal.ITIMER_PROF, 0.0)
     score = score_of_recipe(Score(), ())
     room = Room(widest(score, len(table.features), len(part.train_rows), 120.0))
-    chosen = learning.choose_model(part.training, sources=Sources(None, room), budget=Budget(300.0))
+    sources = Sources(None, tan_structure, room)
+    chosen = learning.choose_model(part.training, sources=sources, budget=Budget(300.0))
     fine = learning.training_data(part.training, chosen.setup.cuts)[1]
     model = Additive(fine, chosen.interactions(fine, Budget(60.0))[0])
     weights = chosen.record.sharper * model.fit(chosen.setup.penalty, None, None, learning.TOLERANCE)
