@@ -305,13 +305,13 @@ def test_a_late_fit_is_one_to_some_rows(monkeypatch: pytest.MonkeyPatch) -> None
     record = AdditiveFit(trials=(), chosen=0, rows=1, folds=2, repeats=1, complete=True)
     chosen = learning.Chosen(choice.Setup("quantile:4"), choice.Sources(), record)
     blocks, structure = chosen.interactions(data, Budget())
-    plain, calls = Objective.at, []
+    plain, calls = Objective.with_posterior, []
 
-    def at(self: Objective, *arguments: Any) -> Any:
+    def with_posterior(self: Objective, *arguments: Any) -> Any:
         calls.append(len(self._rows.classes))
         return plain(self, *arguments)
 
-    monkeypatch.setattr(Objective, "at", at)
+    monkeypatch.setattr(Objective, "with_posterior", with_posterior)
     shares = []
     for budget in (Budget(), Budget(0.0)):
         calls.clear()

@@ -216,7 +216,7 @@ class Folds:
         return self.known[candidate]
 
     def large(self, candidate: Setup) -> bool:
-        """Return whether fits of a candidate are rough."""
+        """Return whether the fits of a candidate are rough (`Additive.large`)."""
         return self._model(candidate, 0, self.parts(candidate.cuts)[0])[0].large
 
     def _model(self, candidate: Setup, number: int, part: FoldRows) -> tuple[Additive, CellRows]:
@@ -328,7 +328,7 @@ def _changes(
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
 
     Interactions are listed twice, because those that lose with the first cuts and penalties may win with the best ones.
-    Rough fits of large models approach the minimum slowly where curvature is penalised, so that it comes late for them.
+    For large models curvature comes late: their fits are rough, and approach the minimum slowly where it is penalised.
     """
     interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
     curvature: list[dict[str, Any]] = [{"curvature": True}] * curves

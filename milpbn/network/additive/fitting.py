@@ -1,4 +1,4 @@
-r"""The penalised conditional likelihood of an additive model, its gradient, and products with its second derivatives.
+r"""The penalised conditional likelihood of an additive model, its gradient, and products with its Hessian.
 
 With the cells of a row m in all terms, the score of class c is :math:`z_{mc} = o_{mc} + \sum_t w_{t(m), c}`, and
 
@@ -26,14 +26,20 @@ SMALLEST_CURVATURE = 1e-6
 class CellRows:
     """Training or held-out rows."""
 
-    #: The cell of each row in each term, shape (M, T).
-    cells: NDArray[np.int32]
+    #: The cell of each row in each term, shape (M, T). Kernels test signed indices for negative ones, in every loop.
+    cells: NDArray[np.uint32]
     #: Class codes, shape (M,).
     classes: NDArray[np.int64]
     #: Weights of the rows, shape (M,).
     weights: NDArray[np.float64]
     #: Scores to which those of the terms are added, shape (M, C).
     offset: NDArray[np.float64]
+
+    @property
+    def columns(self) -> int:
+        """Number of weights of a cell, C': one for two classes, otherwise one per class."""
+        n_classes = self.offset.shape[1]
+        return 1 if n_classes == 2 else n_classes
 
     def scores(self, weights: NDArray[np.float64], kappa: float) -> NDArray[np.float64]:
         """Return the scores of all classes, shape (M, C), for weights of the cells, shape (d, C')."""
@@ -62,8 +68,8 @@ def row_losses(scores: NDArray[np.float64], classes: NDArray[np.integer]) -> NDA
 def add_gradient(cells, weights, classes, row_weights, offset, posterior, gradient):  # type: ignore[no-untyped-def]
     """Return the loss without the penalty, and add its gradient to `gradient`, shape (C', d + 1).
 
-    `posterior`, shape (C', M), becomes P(class) of each row; that of the second class if C' is 1. One class after the
-    other is summed up, so that its weights stay in the processor's nearest cache.
+    `posterior`, shape (C', M), becomes P(class) of each row; that of the second class if C' is 1. The loop over the
+    classes is the outermost one, because the weights of one class fit into the processor's first cache.
     """
     n_rows, n_terms = cells.shape
     columns = len(weights)
@@ -104,10 +110,10 @@ def add_gradient(cells, weights, classes, row_weights, offset, posterior, gradie
 
 
 @kernel(error_model="numpy")
-def add_curved(cells, weights, row_weights, posterior, product):  # type: ignore[no-untyped-def]
-    """Add the product of the loss's second derivatives with `weights` to `product`, both of shape (C', d + 1).
+def add_hessian_product(cells, weights, row_weights, posterior, product):  # type: ignore[no-untyped-def]
+    """Add the product of the Hessian of the loss and `weights` to `product`, both of shape (C', d + 1).
 
-    The penalty is not in it.
+    The penalty is left out.
     """
     n_rows, n_terms = cells.shape
     columns = len(weights)
@@ -156,52 +162,49 @@ class Objective:
 
     def __init__(self, rows: CellRows, n_cells: int, kappa: float) -> None:
         self.n_cells = n_cells
-        n_classes = rows.offset.shape[1]
-        self.columns = 1 if n_classes == 2 else n_classes
+        self.columns = rows.columns
         #: Two classes have half the penalty.
-        self.half = 0.5 if n_classes == 2 else 1.0
-        offset = rows.offset[:, 1:] - rows.offset[:, :1] if n_classes == 2 else rows.offset
+        self.half = 0.5 if rows.columns == 1 else 1.0
+        offset = rows.offset[:, 1:] - rows.offset[:, :1] if rows.columns == 1 else rows.offset
         self._offset = np.ascontiguousarray(kappa * offset.T)
         self._rows = rows
-        # A loop over unsigned numbers does not look for negative ones, which count from the end.
-        self._cells = rows.cells.astype(np.uint32)
         self.size = float(rows.weights.sum())
 
     def _of_cells(self, of_rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over the rows in each cell, shape (d,)."""
         total = np.zeros(self.n_cells + 1)
-        add_to_cells(self._cells, of_rows, total)
+        add_to_cells(self._rows.cells, of_rows, total)
         return total[:-1]
 
     def evaluate(
         self, weights: NDArray[np.float64], penalty: sparse.csr_array
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the penalised loss in nats at weights of shape (d, C'), and its gradient, of the same shape."""
-        loss, gradient, _ = self.at(weights, penalty)
+        loss, gradient, _ = self.with_posterior(weights, penalty)
         return loss, gradient
 
-    def at(
+    def with_posterior(
         self, weights: NDArray[np.float64], penalty: sparse.csr_array
     ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         """Return the same, and P(class) of each row, shape (C', M); that of the second class if C' is 1."""
         padded = self._padded(weights)
         gradient = np.zeros_like(padded)
-        posterior = np.empty((self.columns, len(self._cells)))
+        posterior = np.empty((self.columns, len(self._rows.cells)))
         rows = self._rows
         loss = add_gradient(
-            self._cells, padded, rows.classes, rows.weights, self._offset, posterior, gradient
+            self._rows.cells, padded, rows.classes, rows.weights, self._offset, posterior, gradient
         )
         # Much faster than a product by scipy for the small matrices of small tables.
         loss += add_pull(penalty.indptr, penalty.indices, penalty.data, padded, self.half, gradient)
         return float(loss), gradient[:, :-1].T, posterior
 
-    def curved(
+    def hessian_product(
         self, weights: NDArray[np.float64], posterior: NDArray[np.float64], penalty: sparse.csr_array
     ) -> NDArray[np.float64]:
-        """Return the second derivatives, where rows have this P(class), times `weights`, shape (d, C')."""
+        """Return the Hessian, at the weights where rows have this P(class), times `weights`, shape (d, C')."""
         padded = self._padded(weights)
         product = np.zeros_like(padded)
-        add_curved(self._cells, padded, self._rows.weights, posterior, product)
+        add_hessian_product(self._rows.cells, padded, self._rows.weights, posterior, product)
         add_pull(penalty.indptr, penalty.indices, penalty.data, padded, self.half, product)
         return product[:, :-1].T
 
@@ -217,6 +220,6 @@ class Objective:
         found: NDArray[np.float64] = 0.25 * counts + self.half * penalty.diagonal() + SMALLEST_CURVATURE
         return found[:, np.newaxis]
 
-    def mean_curvature(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the loss's second derivatives by single weights, their mean over the classes, shape (d,)."""
+    def mean_hessian_diagonal(self, posterior: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the diagonal of the Hessian without the penalty, in the mean over the classes, shape (d,)."""
         return self._of_cells(self._rows.weights * (posterior * (1.0 - posterior)).mean(axis=0))

@@ -46,7 +46,7 @@ FINER_CUTS, MANY_ROWS = "quantile:16", 1000
 QUICK_CUTS, MOST_PER_SECOND = "quantile:8", 10_000
 #: Up to so many rows the scores may be multiplied by `SHARPER`.
 FEW_ROWS = 600
-#: What the last step of the fit to all rows may bring; see `milpbn.network.additive.newton.minimum`.
+#: Predicted decrease of the loss at which the fit to all rows stops; see `milpbn.network.additive.newton.minimum`.
 TOLERANCE = 1e-4
 #: Most rows of the choice: its fits take minutes beyond.
 MOST_ROWS = 12_000

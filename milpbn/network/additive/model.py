@@ -27,9 +27,9 @@ from milpbn.util.budget import Budget
 
 #: Fits with penalties by groups after the first fit.
 ROUNDS = 2
-#: What the last step of a fit may bring; see `minimum`.
+#: Predicted decrease of the loss at which a fit stops; see `minimum`.
 TOLERANCE = 1e-2
-#: Fits that need not end closer are rough if rows times terms times score columns are more; folds would take too long.
+#: Largest product of the numbers of rows, terms and weights per cell for which fits in folds take Newton steps.
 LARGE = 4_000_000
 #: Largest component of the scaled gradient where a monotone fit ends, relative to the root of the total weight.
 MONOTONE_TOLERANCE = 1e-5
@@ -84,9 +84,8 @@ class Additive:
 
     @property
     def large(self) -> bool:
-        """Whether fits that need not end close to the minimum are rough, because folds would take too long."""
-        columns = 1 if self.data.n_classes == 2 else self.data.n_classes
-        return self.rows.cells.size * columns > LARGE
+        """Whether fits in folds are rough, because Newton steps would take too long."""
+        return self.rows.cells.size * self.rows.columns > LARGE
 
     def held_out(self, data: Dataset) -> CellRows:
         """Return other rows with the same variables."""

@@ -1,8 +1,9 @@
 r"""The minimum of a penalised likelihood by Newton steps.
 
-Each step solves H s = -g for the second derivatives H by conjugate gradients. They are preconditioned by what H has
-within each term: the penalty and the diagonal of the likelihood's part, in the mean over the classes. This matrix has a
-narrow band, so that a system with it costs less than a product with H.
+A step s solves H s = -g, with the Hessian H and the gradient g, approximately by conjugate gradients (a truncated
+Newton method). The preconditioner is the penalty P plus the diagonal of the likelihood's Hessian, averaged over the
+classes. P couples only cells of the same term, so the preconditioner is a band matrix, and solving with it costs less
+than a product with H.
 """
 
 from __future__ import annotations
@@ -20,16 +21,18 @@ from milpbn.network import convex
 from milpbn.network.additive.fitting import SMALLEST_CURVATURE, Objective
 from milpbn.util.compiled import kernel
 
-#: Most Newton steps of a fit, and most products with the second derivatives for each of them.
+#: Most Newton steps of a fit, and most products with the Hessian in each of them.
 MAX_STEPS, MAX_PRODUCTS = 50, 200
-#: A step is solved until its residual, in the norm of the preconditioner, is this share of the gradient or less.
+#: The forcing term: conjugate gradients stop when the preconditioned norm of the residual is at most this share of that
+#: of the gradient.
 FORCING = 0.3
-#: Share of the predicted decrease that a step must bring; it is halved otherwise, down to the shortest one.
+#: Armijo's condition: the share of the predicted decrease that a step must reach, or else its length is halved; and the
+#: length below which the fit ends.
 SUFFICIENT, SHORTEST = 1e-4, 1e-6
-#: When a rough fit ends: at this largest component of the scaled gradient, relative to the root of the total weight of
-#: the rows, at this relative change of the loss, or after so many iterations.
+#: A rough fit ends when no component of the scaled gradient exceeds the first number times the root of the rows' total
+#: weight, when the relative change of the loss is below the second one, or after so many iterations.
 ROUGH, LEAST_CHANGE, ITERATIONS = 1e-3, 1e-7, 300
-#: Number of earlier steps that it remembers.
+#: Number of earlier steps from which L-BFGS models the Hessian.
 MEMORY = 6
 
 
@@ -62,8 +65,7 @@ class BandSolver:
 
     def __init__(self, penalty: sparse.csr_array) -> None:
         self._order = reverse_cuthill_mckee(penalty, symmetric_mode=True)
-        self._place = np.empty_like(self._order)
-        self._place[self._order] = np.arange(len(self._order))
+        self._place = np.argsort(self._order)
         entries = penalty.tocoo()
         rows, columns = self._place[entries.row], self._place[entries.col]
         below = rows >= columns
@@ -105,20 +107,20 @@ def minimum(
 ) -> NDArray[np.float64]:
     """Return the best weights, shape (d, C'); the last ones if `stopping` returns True before.
 
-    The last step is the first one that is expected to lower the loss by at most `tolerance` nats times the square root
-    of the total weight of the rows, to which the standard error of the loss is proportional.
+    The fit stops after the first step whose predicted decrease is at most `tolerance` times sqrt(W) nats. W is the
+    total weight of the rows; the standard error of their loss is proportional to its root as well.
     """
     weights = np.zeros((objective.n_cells, objective.columns)) if start is None else start
     systems = BandSolver(objective.half * penalty)
-    loss, gradient, posterior = objective.at(weights, penalty)
+    loss, gradient, posterior = objective.with_posterior(weights, penalty)
     for _ in range(MAX_STEPS):
-        solve = systems.factor(objective.mean_curvature(posterior) + SMALLEST_CURVATURE)
+        solve = systems.factor(objective.mean_hessian_diagonal(posterior) + SMALLEST_CURVATURE)
         step = _step(objective, penalty, gradient, posterior, solve, stopping)
         slope = float((gradient * step).sum())
         length, before = 1.0, loss
         while not stopping():
             moved = weights + length * step
-            loss, gradient, posterior = objective.at(moved, penalty)
+            loss, gradient, posterior = objective.with_posterior(moved, penalty)
             if loss <= before + SUFFICIENT * length * slope:
                 weights = moved
                 break
@@ -138,14 +140,14 @@ def _step(
     solve: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     stopping: Callable[[], bool],
 ) -> NDArray[np.float64]:
-    """Return the step that conjugate gradients find."""
+    """Return the Newton step, solved approximately by conjugate gradients."""
     step, residual = np.zeros_like(gradient), -gradient
     direction = scaled = solve(residual)
     size = first = float((residual * scaled).sum())
     for _ in range(MAX_PRODUCTS):
         if size <= FORCING**2 * first or stopping():
             break
-        product = objective.curved(direction, posterior, penalty)
+        product = objective.hessian_product(direction, posterior, penalty)
         length = size / float((direction * product).sum())
         step += length * direction
         residual = residual - length * product
@@ -164,8 +166,8 @@ def rough_minimum(
 ) -> NDArray[np.float64]:
     """Return the weights where L-BFGS ends early, shape (d, C').
 
-    With many classes and rows it takes a third of the time of Newton steps, and less after a small change of the
-    penalty, but ends farther from the minimum: by .01 to .25 nats times the square root of the weight of the rows.
+    With many classes and rows it takes a third of the time of Newton steps, and still less if `start` is the minimum of
+    a similar penalty. It ends .01 to .25 times sqrt(W) nats above the minimum, with the total weight W of the rows.
     """
     return convex.minimum(
         lambda point: objective.evaluate(point, penalty),

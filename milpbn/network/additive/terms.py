@@ -86,9 +86,9 @@ class AdditiveTerms:
         """Return the cells of the term of this number."""
         return slice(int(self.first[number]), int(self.first[number + 1]))
 
-    def cells(self, codes: NDArray[np.int32]) -> NDArray[np.int32]:
+    def cells(self, codes: NDArray[np.int32]) -> NDArray[np.uint32]:
         """Return the cell of each row in each term, shape (M, T); d where a value has no state."""
-        found = np.empty((len(codes), len(self.blocks)), dtype=np.int32)
+        found = np.empty((len(codes), len(self.blocks)), dtype=np.uint32)
         for number, (block, first) in enumerate(zip(self.blocks, self.first, strict=False)):
             cell = np.zeros(len(codes), dtype=np.int64)
             known = np.ones(len(codes), dtype=bool)

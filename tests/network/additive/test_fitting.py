@@ -78,9 +78,9 @@ def test_products_with_second_derivatives_are_differences_of_gradients(classes: 
     rng = np.random.default_rng(2)
     penalty = terms.penalty(Strengths(0.3, 0.7, 2.0, 1.5))
     weights, direction = rng.normal(size=(2, terms.n_cells, objective.columns))
-    posterior = objective.at(weights, penalty)[2]
+    posterior = objective.with_posterior(weights, penalty)[2]
     ends = [objective.evaluate(weights + sign * 1e-5 * direction, penalty)[1] for sign in (1, -1)]
-    found = objective.curved(direction, posterior, penalty)
+    found = objective.hessian_product(direction, posterior, penalty)
     np.testing.assert_allclose(found, (ends[0] - ends[1]) / 2e-5, atol=1e-6)
     # The diagonal of the likelihood's part, in the mean over the classes.
     none = csr_array(penalty.shape)
@@ -89,8 +89,8 @@ def test_products_with_second_derivatives_are_differences_of_gradients(classes: 
         for column in range(objective.columns):
             one = np.zeros_like(weights)
             one[cell, column] = 1.0
-            own.append(objective.curved(one, posterior, none)[cell, column])
-        assert objective.mean_curvature(posterior)[cell] == pytest.approx(np.mean(own))
+            own.append(objective.hessian_product(one, posterior, none)[cell, column])
+        assert objective.mean_hessian_diagonal(posterior)[cell] == pytest.approx(np.mean(own))
 
 
 def test_a_band_is_narrow_whatever_the_order_of_cells() -> None:
