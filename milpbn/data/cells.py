@@ -144,9 +144,11 @@ def _different_texts(series: pd.Series) -> list[str]:
     if isinstance(series.dtype, pd.CategoricalDtype):
         return []
     cells = _distinct(series)
-    if not all(isinstance(cell, str) for cell in cells):
+    try:
+        plain = MISSING_MARKERS.isdisjoint(map(str.strip, cells))
+    except TypeError:  # not only texts
         return []
-    return [cell for cell in cells if cell.strip() not in MISSING_MARKERS]
+    return cells if plain else [cell for cell in cells if cell.strip() not in MISSING_MARKERS]
 
 
 def _plain_texts(cells: Sequence[str], marks: Marks) -> dict[str, str]:

@@ -22,8 +22,11 @@ from milpbn.data.labels import (
     BOOLEAN,
     MAX_EXACT,
     MISSING_MARKERS,
+    find_markers,
     label_of,
+    labels_of,
     number_of,
+    numbers_of,
     truth_of,
 )
 from milpbn.errors import InputError
@@ -44,7 +47,8 @@ def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
         series = pd.Series(series.to_numpy(dtype=dtype.numpy_dtype, na_value=np.nan))
     codes, uniques = pd.factorize(series)
     # pandas takes True for 1. Rows are looked at only if one of the distinct values may stand for both.
-    if pd.api.types.is_object_dtype(dtype) and any(_is_bit(value) for value in uniques):
+    mixed = pd.api.types.is_object_dtype(dtype) and pd.api.types.infer_dtype(uniques) != "string"
+    if mixed and any(_is_bit(value) for value in uniques):
         booleans = series.map(lambda value: isinstance(value, BOOLEAN))
         if booleans.any() and series[~booleans].map(_is_bit).any():
             return pd.factorize(series.where(~booleans, series.map(str)))
@@ -100,11 +104,12 @@ class Column:
         if values.dtype.kind not in "iuf":
             values = np.empty(len(uniques), dtype=object)
             values[:] = list(uniques)
-            present = np.array([not (isinstance(v, str) and v.strip() in markers) for v in values], bool)
-            words = [v.strip() for v in values[~present]]
-            # The last number is that of code -1.
-            renumbered = np.append(np.where(present, np.cumsum(present) - 1, -1 - np.cumsum(~present)), -1)
-            codes, values = renumbered[codes], values[present]
+            absent = find_markers(values, markers)
+            if absent.any():
+                words = [v.strip() for v in values[absent]]
+                # The last number is that of code -1.
+                renumbered = np.append(np.where(absent, -1 - np.cumsum(absent), np.cumsum(~absent) - 1), -1)
+                codes, values = renumbered[codes], values[~absent]
         rows = np.asarray(series.index, dtype=np.int64)
         # The smallest type that holds all codes, their number included, since a large table has many.
         codes = codes.astype(np.min_scalar_type(-len(values) - len(words) - 2))
@@ -115,7 +120,7 @@ class Column:
         """Distinct values as numbers, shape (K,); NaN for values that are not numbers."""
         if self.values.dtype.kind in "iuf":
             return self.values.astype(np.float64)
-        return np.array([number_of(v) for v in self.values], dtype=np.float64)
+        return numbers_of(self.values)
 
     @cached_property
     def integers(self) -> NDArray[Any] | None:
@@ -137,7 +142,12 @@ class Column:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Labels of the K distinct values; two values may share a label (1 and "1")."""
-        return tuple(label_of(v) for v in self.values)
+        return labels_of(self.values)
+
+    @cached_property
+    def n_labels(self) -> int:
+        """How many different labels the values have."""
+        return len(self.values) if self.values.dtype.kind in "iuf" else len(set(self.labels))
 
     @cached_property
     def is_numeric(self) -> bool:
@@ -183,8 +193,8 @@ class Column:
         if self.untyped or not all(isinstance(value, str) for value in self.values):
             return False
         labels = set(self.declared or self.labels)
-        numbers = {number_of(label) for label in labels}
-        return len(numbers) < len(labels) and all(abs(number) <= MAX_EXACT for number in numbers)
+        numbers = np.unique(numbers_of(labels))
+        return len(numbers) < len(labels) and bool((abs(numbers) <= MAX_EXACT).all())
 
     @cached_property
     def is_boolean(self) -> bool:

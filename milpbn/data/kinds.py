@@ -161,7 +161,7 @@ def _check_class(column: Column, where: str) -> None:
         most = MAX_NOMINAL_INTEGERS if column.integers is None else nearly_all
         what, looks, put = "numbers", "looks continuous", ", put its values into classes,"
     else:
-        distinct, most = len(set(column.labels)), nearly_all
+        distinct, most = column.n_labels, nearly_all
         what, looks, put = "labels", "looks like an identifier", ""
     if distinct > most:
         raise InputError(

@@ -21,7 +21,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_right
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
@@ -29,6 +29,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Text cells that mean a missing value, without white space around them, also among the values that ARFF files declare.
 ALWAYS_MISSING = frozenset(("", "?", "NA", "NaN", "nan"))
@@ -50,6 +51,8 @@ BOOLEAN = (bool, np.bool_)
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
+#: What plain numbers consist of; float() takes no other text of these characters.
+_NUMERALS = b"0123456789+-.eE "
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?", re.ASCII)
 
 _BITS = {"0": False, "1": True, "0.0": False, "1.0": True, "-0": False, "-0.0": False}
@@ -80,6 +83,25 @@ def number_of(value: object) -> float:
         return np.inf
 
 
+def plain_numbers(values: Collection[Any]) -> NDArray[np.float64] | None:
+    """Return `number_of` of many values, shape (K,), if all are texts of numbers; None if one is not, or infinite.
+
+    It is some five times as fast, as it does not match each text.
+    """
+    try:
+        if "".join(values).encode(errors="replace").translate(None, delete=_NUMERALS):
+            return None
+        return np.fromiter(map(float, values), np.float64, len(values))
+    except (TypeError, ValueError):  # not only texts; a text such as 1-2
+        return None
+
+
+def numbers_of(values: Collection[Any]) -> NDArray[np.float64]:
+    """Return `number_of` of many values, shape (K,)."""
+    found = plain_numbers(values)
+    return np.array([number_of(value) for value in values], dtype=np.float64) if found is None else found
+
+
 def number_label(number: float) -> str:
     """Return the unique label of a number: ``1`` for 1.0, else the shortest text that is read as the same number."""
     return str(int(number)) if abs(number) <= MAX_EXACT and number == int(number) else repr(float(number))
@@ -96,6 +118,28 @@ def label_of(value: object) -> str:
     if isinstance(value, Integral):
         return str(int(value))
     return number_label(float(value)) if isinstance(value, Real | Decimal) else str(value)
+
+
+def labels_of(values: NDArray[Any]) -> tuple[str, ...]:
+    """Return `label_of` of each value of an array."""
+    if values.dtype.kind in "iu":
+        return tuple(map(str, values.tolist()))
+    if values.dtype.kind == "f":
+        return tuple(map(number_label, values.tolist()))
+    try:
+        return tuple(map(str.strip, values))
+    except TypeError:  # not only texts
+        return tuple(map(label_of, values))
+
+
+def find_markers(values: Collection[Any], markers: frozenset[str] = MISSING_MARKERS) -> NDArray[np.bool_]:
+    """Return whether each value is a text that means a missing one, shape (K,)."""
+    try:
+        if markers.isdisjoint(map(str.strip, values)):
+            return np.zeros(len(values), dtype=bool)
+    except TypeError:  # not only texts
+        pass
+    return np.array([isinstance(v, str) and v.strip() in markers for v in values], dtype=bool)
 
 
 def truth_of(label: str) -> bool | None:

@@ -121,7 +121,7 @@ def looks_like(column: Column) -> Why | None:
       ``id``, ``customer_id`` or ``PassengerId``.
     """
     present = int(np.count_nonzero(~column.missing))
-    distinct = len(set(column.labels))
+    distinct = column.n_labels
     unique = distinct == present
     if present == 0:
         return "empty"
@@ -143,7 +143,7 @@ def looks_like(column: Column) -> Why | None:
 
 def has_many_states(column: Column) -> bool:
     """Return whether a column, taken as nominal, has too many states for a feature."""
-    return len(set(column.labels)) > max(FEW_STATES, MOST_STATES_PER_ROW * np.count_nonzero(~column.missing))
+    return column.n_labels > max(FEW_STATES, MOST_STATES_PER_ROW * np.count_nonzero(~column.missing))
 
 
 def _numbers_are_identifiers(column: Column) -> bool:
@@ -213,7 +213,7 @@ def may_identify(column: Column, continuous: bool) -> bool:
     Its values repeat, such as the numbers of persons with several rows each (`looks_like` finds the others).
     """
     kind = column.integers is not None if continuous else True
-    return kind and len(set(column.labels)) > FEW_STATES and is_named(column.name, ID_WORDS)
+    return kind and column.n_labels > FEW_STATES and is_named(column.name, ID_WORDS)
 
 
 def may_be_codes(column: Column) -> bool:
@@ -271,6 +271,6 @@ def _appearance(column: Column, why: Why) -> str:
     if why == "empty":
         return "has no values"
     what = "free text" if why == "free text" else f"{'an' if why == 'identifier' else 'a'} {why}"
-    counts = f"{len(set(column.labels))} different values in {np.count_nonzero(~column.missing)} rows"
+    counts = f"{column.n_labels} different values in {np.count_nonzero(~column.missing)} rows"
     stray = f", nearly all of them numbers, but {column.stray_text}" if column.stray_text else ""
     return f"looks like {what} ({counts}{stray})"

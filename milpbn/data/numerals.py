@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from milpbn.data.labels import number_of
+from milpbn.data.labels import number_of, plain_numbers
 
 _CURRENCY = r"[$€£¥₹₩₽₺₪₫₱₦₴฿¢]|R\$|(?:USD|EUR|CHF|GBP|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|Fr|Rs|kr|zł)\.?(?![A-Za-z])"
 _PER_CENT = "%‰\uff05"
@@ -57,6 +57,10 @@ def is_plain(cell: str) -> bool:
     return not math.isnan(number_of(cell))
 
 
+def _all_plain(cells: Collection[str]) -> bool:
+    return plain_numbers(cells) is not None or all(map(is_plain, cells))
+
+
 def rough_number(cell: str) -> float:
     """Return the number that a cell is in the first way of writing that fits it; NaN if it is none."""
     if is_plain(cell):
@@ -82,7 +86,7 @@ def written(cells: Collection[str], asked: Marks | None = None) -> Written | Non
     The cells are not missing. `asked` are the marks that the user gives; an empty one stands for any.
     """
     asked = asked or Marks("")
-    if asked == Marks("") and all(map(is_plain, cells)):
+    if asked == Marks("") and _all_plain(cells):
         points = [cell for cell in cells if "." in cell]
         both = bool(points) and all(_POINT_OR_GROUPS.fullmatch(cell.strip()) for cell in cells)
         example = (points or list(cells))[0].strip()
@@ -100,7 +104,7 @@ def written(cells: Collection[str], asked: Marks | None = None) -> Written | Non
     grouped = [cell for cell in cells if re.search(between, cell.strip())]
     unusual = differing or grouped or [cell for cell in cells if not is_plain(cell)] or list(cells)
     shows_decimal = not differing and any(mark in cell for cell in cells for mark in ".,")
-    plain = marks.decimal == "." and all(map(is_plain, cells))
+    plain = marks.decimal == "." and _all_plain(cells)
     return Written(marks, other if differing else None, unusual[0].strip(), plain, shows_decimal)
 
 

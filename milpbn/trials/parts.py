@@ -98,6 +98,6 @@ def datasets_of(
         train_rows = train_rows[source.complete[train_rows]]
         source = replace(source, missing="drop")
     if discretisation is not None:
-        source = replace(source, discretisation=discretisation)
+        source = source.cut_by(discretisation)
     train = source.dataset(train_rows)
     return train, source.encode(train.variables, held_out_rows)

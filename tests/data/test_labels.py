@@ -9,11 +9,23 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 import milpbn
 from milpbn.data import read_samples, read_table
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
-from milpbn.data.labels import MISSING_MARKERS, StateLabels, cuts_of_labels, intervals_of
+from milpbn.data.labels import (
+    MISSING_MARKERS,
+    StateLabels,
+    cuts_of_labels,
+    find_markers,
+    intervals_of,
+    label_of,
+    labels_of,
+    number_of,
+    numbers_of,
+)
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.learners.registry import get_learner
 
@@ -238,3 +250,35 @@ def test_a_continuous_column_takes_its_intervals_by_name():
     cells[1] = "(0.4, inf)"
     with pytest.raises(milpbn.errors.InputError, match=r"'\(0.4, inf\)' in row 2, not a finite number"):
         encode_column(variable, milpbn.data.column.Column.of(cells))
+
+
+_TEXTS = st.one_of(
+    st.floats().map(repr),
+    st.text("0123456789+-.eE ", max_size=6),
+    st.sampled_from(
+        ["1_0", "1\u00a0", "\t2", "\u0663", "inf", "NaN", " NA ", "?", "", "1e999", "\ud800", "None"]
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_TEXTS | st.none() | st.booleans() | st.integers() | st.floats() | st.binary(max_size=2)))
+@example(["1_0"])
+@example(["1", "1-2"])
+@example(["1", b"2"])
+def test_many_values_at_once_are_the_values_one_by_one(values):
+    np.testing.assert_array_equal(numbers_of(values), [number_of(value) for value in values])
+    markers = [isinstance(value, str) and value.strip() in MISSING_MARKERS for value in values]
+    assert find_markers(values).tolist() == markers
+    cells = np.empty(len(values), dtype=object)
+    cells[:] = values
+    assert labels_of(cells) == tuple(map(label_of, values))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64", "uint64", "int8"])
+def test_labels_of_an_array_are_those_of_its_numbers(dtype):
+    numbers = [0, 1, 0.1, -0.0, 2.5, 2.0**53, 2.0**53 - 1, 1e300, -7]
+    numbers += [math.inf, -math.inf] if dtype.startswith("f") else []
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.array(numbers).astype(dtype)
+    assert labels_of(values) == tuple(map(label_of, values))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milpbn.data import MISSING, UNKNOWN, mdlp_cuts, read_samples, read_table
+from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import missing_values
 from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
@@ -301,3 +302,10 @@ def test_interval_labels_stay_apart():
     assert interval_labels([2.5, 4.0]) == ("(-inf, 2.5]", "(2.5, 4]", "(4, inf)")
     near = [1.0, float(np.nextafter(1.0, 2.0)), 1.5]
     assert len(set(interval_labels(near))) == 4
+
+
+def test_other_cuts_keep_the_factorised_columns():
+    table = read_table(mixed())
+    other = table.cut_by(Discretisation.parse("quantile:3"))
+    assert other.columns is table.columns
+    assert other.dataset().variables[0].n_states == 3
