@@ -40,7 +40,8 @@ def _cut() -> None:
 
 
 def _fit_additive() -> None:
-    Additive(tiny_data()).fit(Penalty())
+    for n_classes in (2, 3):
+        Additive(tiny_data(n_classes)).fit(Penalty())
 
 
 def _verify(score: Score) -> None:

@@ -132,11 +132,12 @@ def of_default_search() -> list[Specialization]:
     return list(dict.fromkeys(job for stage in ("search", "root", "branching") for job in needs[stage]))
 
 
-def tiny_data() -> Dataset:
-    """Return a small table of 60 rows, three features and three classes."""
+def tiny_data(n_classes: int = 3) -> Dataset:
+    """Return a small table of 60 rows and three features."""
     rng = np.random.default_rng(0)
-    codes = np.column_stack([rng.integers(0, 2, (60, 3)), np.arange(60) % 3]).astype(np.int32)
-    variables = [Variable(f"x{i}", ("0", "1")) for i in range(3)] + [Variable("c", ("0", "1", "2"))]
+    codes = np.column_stack([rng.integers(0, 2, (60, 3)), np.arange(60) % n_classes]).astype(np.int32)
+    classes = Variable("c", tuple(map(str, range(n_classes))))
+    variables = [Variable(f"x{i}", ("0", "1")) for i in range(3)] + [classes]
     return Dataset("tiny", tuple(variables), codes, np.ones(60))
 
 

@@ -54,22 +54,27 @@ COMPILING = Stopwatch()
 _kernels: dict[tuple[str, str], Any] = {}
 
 
-def kernel(function: Any = None, *, linked: bool = False, inner: bool = False, **options: Any) -> Any:
+def kernel(
+    function: Any = None, *, linked: bool = False, inner: bool = False, slp: bool = False, **options: Any
+) -> Any:
     """Decorate a function: it is compiled at its first call or read from disk, and releases the GIL while it runs.
 
     A `linked` function is copied into every kernel that calls it, which is for a few lines in an inner loop. An `inner`
     one is called by kernels only: the code that unpacks Python's arguments is left out, which is often larger than the
-    kernel itself. Further options are those of `numba.njit`.
+    kernel itself. With `slp`, operations on adjacent numbers that are written one by one become vector instructions
+    (LLVM's superword-level parallelism). numba leaves it off, because LLVM has had errors in it, mostly with integers
+    and conditions: it is for kernels of plain arithmetic, which tests compare with numpy. Further options are those of
+    `numba.njit`.
     """
     if function is None:
-        return lambda function: kernel(function, linked=linked, inner=inner, **options)
+        return lambda function: kernel(function, linked=linked, inner=inner, slp=slp, **options)
     compiled: Any = njit(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner, **options)(function)
     if compiled is function:  # with NUMBA_DISABLE_JIT
         return function
     _kernels[function.__module__, function.__name__] = compiled
     with contextlib.suppress(RuntimeError):  # there is no folder for the cache
         compiled._cache = KernelCache(compiled)
-    compiled.compile = _compile_once(compiled, linked)
+    compiled.compile = _compile_once(compiled, linked, slp)
     if inner:
 
         def add_overload(result: Any) -> None:
@@ -257,7 +262,18 @@ def _lock_file(what: str) -> int | None:
         return None
 
 
-def _compile_once(compiled: Any, linked: bool) -> Callable[[Any], Any]:
+@contextlib.contextmanager
+def _with_slp(slp: bool) -> Iterator[None]:
+    """Compile with LLVM's SLP vectoriser, which is a setting of all of numba; the caller has its compiler lock."""
+    before = numba.config.SLP_VECTORIZE
+    numba.config.SLP_VECTORIZE = before or slp
+    try:
+        yield
+    finally:
+        numba.config.SLP_VECTORIZE = before
+
+
+def _compile_once(compiled: Any, linked: bool, slp: bool) -> Callable[[Any], Any]:
     """Return the `compile` method of a kernel: one process at a time compiles it, and others call it by its address."""
     function, compile_ = compiled.py_func, compiled.compile
 
@@ -268,7 +284,7 @@ def _compile_once(compiled: Any, linked: bool) -> Callable[[Any], Any]:
         with global_compiler_lock:
             if this.is_loaded():
                 return compiled.overloads[this.arguments].entry_point
-            with contextlib.nullcontext() if this.is_kept() else COMPILING, this.claimed():
+            with contextlib.nullcontext() if this.is_kept() else COMPILING, this.claimed(), _with_slp(slp):
                 entry = compile_(this.arguments)
             if not linked:
                 # Where another numba has other internals, callers get a copy, as numba does it.

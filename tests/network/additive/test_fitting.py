@@ -54,7 +54,7 @@ def data_of(table: Table) -> tuple[Dataset, Dataset]:
     return coarse, with_fine(coarse, table, table.train_indices, bins=16)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3, 4, 6])
 def test_the_gradient_is_that_of_finite_differences(classes: int) -> None:
     data = data_of(table_of(0, classes))[1]
     model = Additive(data, [(0, 1), (1, 3)])
@@ -71,7 +71,7 @@ def test_the_gradient_is_that_of_finite_differences(classes: int) -> None:
             assert gradient[cell, column] == pytest.approx((values[0] - values[1]) / 2e-5, abs=1e-6)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("classes", [2, 3, 4, 6])
 def test_products_with_second_derivatives_are_differences_of_gradients(classes: int) -> None:
     model = Additive(data_of(table_of(5, classes))[1], [(0, 1), (1, 3)])
     terms, objective = model.terms, Objective(model.rows, model.terms.n_cells, 0.7)
