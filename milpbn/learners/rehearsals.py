@@ -80,7 +80,7 @@ REHEARSALS = (
     Rehearsal(
         "tables on finer cuts",
         _fit_additive,
-        ("milpbn.network.additive.fitting", "milpbn.network.additive.newton"),
+        ("milpbn.network.additive.kernels", "milpbn.network.additive.newton"),
     ),
     *(
         Rehearsal(
