@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import PREDICTS_CLASS, Variable
-from milpbn.data.labels import ALWAYS_MISSING
+from milpbn.data.labels import ALWAYS_MISSING, label_of
 from milpbn.data.row_index import is_made_up, is_row_index
 
 #: Words that may stand for a missing value, in small letters; some spellings of them always do.
@@ -66,10 +66,10 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
         else:
             # Estimators put quotation marks around classes such as nan.
             values = [k for k, label in enumerate(column.labels) if label.strip("'").casefold() in _WORDS]
-        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels))
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
         for k in values:
             if counts[k]:
-                found.append(_described(column.labels[k].strip("'"), name, counts[k]))
+                found.append(_described(label_of(column.values[k]).strip("'"), name, counts[k]))
     remarks = []
     if words:
         remarks.append(
