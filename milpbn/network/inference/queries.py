@@ -9,6 +9,7 @@ remaining factors.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
+from milpbn.data.labels import label_of
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import (
@@ -238,6 +240,7 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
             )
         places = columns[column]
         codes[0, places] = encode_value([network.variables[j] for j in places], value, "the evidence")
+        _warn_of_words([network.variables[j] for j in places], codes[0, places], name, value)
         if codes[0, i] != UNKNOWN:
             continue
         known = ", ".join(map(repr, variable.states))
@@ -249,6 +252,33 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
             MilpbnWarning,
         )
     return codes
+
+
+def _warn_of_words(variables: Sequence[Variable], codes: NDArray[np.intp], name: str, value: Any) -> None:
+    """Warn of a text such as ``NA``, which stands for a missing value. None and NaN say so themselves."""
+    if not isinstance(value, str):
+        return
+    if (codes == MISSING).all():
+        taken = f"{name!r} is taken as unknown"
+    elif variables[0].missing_state and codes[0] == variables[0].n_states - 1:
+        if label_of(value) == variables[0].states[-1]:
+            return
+        taken = f"{name!r} has the state {variables[0].states[-1]!r} of missing values"
+    else:
+        return
+    warn(f"The value {value!r} of {name!r} stands for a missing value: {taken}.", MilpbnWarning)
+
+
+def known_variables(model: Queries, evidence: Evidence | None) -> set[str]:
+    """Return the names of the variables that the evidence gives a value, coarse and fine ones of a column.
+
+    Those whose value is missing are not among them. `InputError` as of `Queries.posterior`.
+    """
+    network = model._network()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MilpbnWarning)  # the answer to the question has them
+        codes = _codes(network, evidence)
+    return {v.name for v, code in zip(network.variables, codes[0], strict=True) if code != MISSING}
 
 
 def _left(network: Network, codes: NDArray[np.intp], kept: Sequence[int]) -> list[Factor]:
