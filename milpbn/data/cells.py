@@ -118,9 +118,10 @@ def mark_missing(
 
 def means_missing(value: Any, column: str, na_values: Mapping[str, Sequence[str]]) -> bool:
     """Return whether a value of a column is one of those that mean a missing one, as `mark_missing` compares them."""
-    frame = pd.DataFrame({column: pd.Series([value], dtype=object)})
+    cells = pd.Series([value], dtype=object)
     known = {key: values for key, values in na_values.items() if key in (EVERY, column)}
-    return value is not None and mark_missing(frame, known, "the evidence")[0][column].iloc[0] is None
+    marked, _ = mark_missing(pd.DataFrame({column: cells}), known, "the evidence")
+    return not cells.isna().any() and bool(marked[column].isna().any())
 
 
 def texts_of(series: pd.Series) -> list[str]:
