@@ -67,6 +67,7 @@ def convert(
 def _convert_network(source: str, output: str, target: str | None, worst_error: float | None) -> None:
     from milpbn.network.explanation.columns import shared_columns
     from milpbn.network.formats import registry
+    from milpbn.network.predictor import form_of
 
     ending = registry.check_network_ending(output, worst_error)
     network = registry.read_network(source, target)
@@ -76,6 +77,10 @@ def _convert_network(source: str, output: str, target: str | None, worst_error: 
         say_notes([f"Columns with several nodes in the file, their coarse and fine intervals: {few}."])
     if network.conformal is not None and ending != ".json":
         say_notes(["Prediction sets (--conformal) are left out: only milpbn's own file, .json, holds them."])
+    values = dict.fromkeys(repr(value) for some in form_of(network).na_values.values() for value in some)
+    if values and ending not in (".json", ".dot", ".gv"):
+        note = "Only milpbn's own file, .json, holds the values that mean a missing one (--na-values): {}. "
+        say_notes([note.format(", ".join(values)) + "Elsewhere such a value has to be an empty one."])
     if network.decision is not None and ending not in registry.WITH_DECISIONS:
         say_notes(["Costs and thresholds are left out: the file gives probabilities only."])
     registry.write_network(network, output, worst_error=worst_error)

@@ -32,10 +32,10 @@ def precision(
     """Round the parameters of CLASSIFIER to fixed-point numbers, and measure its accuracy on DATA.
 
     A parameter -log theta is cut to a number of integer and fraction bits. Widths are tried from --bits down to 1
-    bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5). Rows with missing
-    values are left out, because sums of fixed-point numbers cannot be marginalised; their number is reported. Costs or
-    a threshold of CLASSIFIER (milpbn decide) have no effect here, because sums of fixed-point numbers are not
-    probabilities: the most probable class is predicted.
+    bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5). Rows without a class label
+    are left out, as in milpbn evaluate. So are rows with missing values, because sums of fixed-point numbers cannot be
+    marginalised. Both numbers are reported. Costs or a threshold of CLASSIFIER (milpbn decide) have no effect here,
+    because sums of fixed-point numbers are not probabilities: the most probable class is predicted.
 
     \b
     Example:
@@ -56,10 +56,13 @@ def precision(
         loaded = loaded.deciding(None)
     samples, rows = chosen.read(loaded, data)
     say_notes(samples.notes)
-    whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
-    if left_out := samples.n_samples - len(whole):
-        say_notes([f"Rows left out because values are missing: {left_out} of {samples.n_samples}."])
-        samples = samples.take(whole)
+    counted = (samples.y != MISSING) & (
+        samples.weights > 0
+    )  # the notes say how many rows have no class label
+    whole = counted & (samples.X != MISSING).all(axis=1)
+    if left_out := counted.sum() - whole.sum():
+        say_notes([f"Rows left out because values are missing: {left_out} of {counted.sum()}."])
+    samples = samples.take(np.flatnonzero(whole))
     integer_bits = enough_integer_bits(loaded) if integer_bits is None else integer_bits
     figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.sections import flag, once, option, options, verb
-from milpbn.cli.steps import json_line, write_text
+from milpbn.cli.steps import json_line, say_notes, write_text
 from milpbn.cli.types import COUNT, EVIDENCE, FILE, NAMES, OUTPUT
-from milpbn.errors import InputError
+from milpbn.errors import InputError, MilpbnWarning
 
 if TYPE_CHECKING:
-    from milpbn.network import Explanation
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 #: What is said of classifiers whose parameters are not generative.
@@ -50,8 +50,9 @@ def query(
     """Ask the network of CLASSIFIER for P(variable | evidence), exactly.
 
     Every variable that has no value in --evidence is summed over. A value is written as in a table; an interval of a
-    discretised feature may be given by a number in it. In the averages of --average, posteriors are the means of the
-    networks' posteriors.
+    discretised feature may be given by a number in it. A column may have two variables, with coarse and fine intervals,
+    and a number is a value of both. A missing value such as NA is taken as unknown, or as the state of missing values.
+    In the averages of --average, posteriors are the means of the networks' posteriors.
 
     \b
     Examples:
@@ -75,13 +76,18 @@ def query(
     fits = [recorded(getattr(one, "provenance", {})) for one in getattr(loaded, "members", [loaded])]
     if any(fit is not None and fit.fitted for fit in fits):
         click.echo(RETRAINED, err=True)
-    if sample is not None:
-        text = _samples(loaded, sample, values, seed)
-    elif mpe:
-        text = _explanation(loaded.most_probable_explanation(values), values, as_json)
-    else:
-        marginals = loaded.marginals(values) if not asked else {v: loaded.posterior(v, values) for v in asked}
-        text = _posteriors(marginals, values, as_json)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", MilpbnWarning)
+        if sample is not None:
+            text = _samples(loaded, sample, values, seed)
+        elif mpe:
+            text = _explanation(loaded, values, as_json)
+        else:
+            marginals = {v: loaded.posterior(v, values) for v in asked} if asked else loaded.marginals(values)
+            text = _posteriors(loaded, marginals, values, as_json)
+    # Every variable and every network of an average warns of the same values.
+    said = (str(one.message) for one in caught if issubclass(one.category, MilpbnWarning))
+    say_notes(f"Warning: {sentence}" for sentence in dict.fromkeys(said))
     write_text(output, text)
 
 
@@ -100,14 +106,17 @@ def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], se
     return text.getvalue()
 
 
-def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) -> str:
+def _explanation(classifier: AnyClassifier, evidence: dict[str, str], as_json: bool) -> str:
+    found = classifier.most_probable_explanation(evidence)
     if as_json:
         return json_line({"evidence": evidence, **found._asdict()})
+    from milpbn.network.inference.queries import known_variables
     from milpbn.util.printing import columns_of, padded
 
-    width = max(map(columns_of, found.states))
+    given, titles = known_variables(classifier, evidence), _titles(classifier)
+    width = max(map(columns_of, titles.values()))
     lines = [
-        f"{padded(name, width)}  {label}{'  (given)' if name in evidence else ''}"
+        f"{padded(titles[name], width)}  {label}{'  (given)' if name in given else ''}"
         for name, label in found.states.items()
     ]
     lines.append(
@@ -116,14 +125,29 @@ def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) ->
     return "\n".join(lines) + "\n"
 
 
-def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str], as_json: bool) -> str:
+def _posteriors(
+    classifier: AnyClassifier,
+    posteriors: dict[str, dict[str, float]],
+    evidence: dict[str, str],
+    as_json: bool,
+) -> str:
     if as_json:
         return json_line({"evidence": evidence, "posteriors": posteriors})
     from milpbn.util.printing import columns_of, padded
 
+    titles = _titles(classifier)
     width = max((columns_of(label) for one in posteriors.values() for label in one), default=0)
     lines = []
     for name, one in posteriors.items():
-        lines.append(name)
+        lines.append(titles.get(name, name))
         lines += [f"  {padded(label, width)}  {probability:.6f}" for label, probability in one.items()]
     return "\n".join(lines) + "\n"
+
+
+def _titles(classifier: AnyClassifier) -> dict[str, str]:
+    """Return the name of each variable, with the raw column of those that have another name."""
+    named = {v.name: v.raw_column for v in classifier.variables}
+    return {
+        name: name if name == column else f"{name}, finer intervals of {column}"
+        for name, column in named.items()
+    }

@@ -116,6 +116,14 @@ def mark_missing(
     return frame.assign(**changed), {name: values for name, values in absent.items() if values}
 
 
+def means_missing(value: Any, column: str, na_values: Mapping[str, Sequence[str]]) -> bool:
+    """Return whether a value of a column is one of those that mean a missing one, as `mark_missing` compares them."""
+    cells = pd.Series([value], dtype=object)
+    known = {key: values for key, values in na_values.items() if key in (EVERY, column)}
+    marked, _ = mark_missing(pd.DataFrame({column: cells}), known, "the evidence")
+    return not cells.isna().any() and bool(marked[column].isna().any())
+
+
 def texts_of(series: pd.Series) -> list[str]:
     """Return the labels of the cells of a column; missing ones are empty."""
     return ["" if empty else label_of(cell) for cell, empty in zip(series, series.isna(), strict=True)]

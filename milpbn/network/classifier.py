@@ -21,7 +21,7 @@ from milpbn.network.explanation.local import LocalExplanation, decided, explain_
 from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
 from milpbn.network.inference.rows import log_joint_of_rows
-from milpbn.network.predictor import JointPredictor, Source, form_record
+from milpbn.network.predictor import JointPredictor, Source, form_of, form_record
 from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure, topological_order
 from milpbn.util.jsonable import shorten
@@ -313,4 +313,4 @@ class Classifier(TableClassifier):
         )
 
     def _network(self) -> Network:
-        return Network(self.variables, self.cpts, self.has_class)
+        return Network(self.variables, self.cpts, self.has_class, form_of(self).na_values)

@@ -143,3 +143,17 @@ def test_a_scorecard_has_a_worst_error_and_nothing_else_has_one(shop, tmp_path):
         "between 0 and 0.5",
     )
     assert [path.name for path in tmp_path.iterdir()] == ["card.html"]
+
+
+def test_values_that_mean_a_missing_one_are_named_and_kept_where_they_can_be(tmp_path):
+    rows = ["size,side,kind", *(f"{size},{side},{size < 3}" for size in (1, 2, 4, 999) * 6 for side in "lr")]
+    (tmp_path / "t.csv").write_text("\n".join(rows))
+    learnt = ("--na-values", "999", "--continuous", "size", "--classifier", tmp_path / "c.json", "-q")
+    succeed("learn", "naive-bayes", tmp_path / "t.csv", *learnt)
+    for ending in (".bif", ".py", ".sql"):
+        says(succeed("convert", tmp_path / "c.json", tmp_path / f"c{ending}").stderr, "(--na-values): '999'.")
+    assert succeed("convert", tmp_path / "c.json", tmp_path / "c.dot").stderr == ""
+    assert succeed("convert", tmp_path / "c.json", tmp_path / "d.json", "--target", "side").stderr == ""
+    asked = ("--of", "kind", "--evidence")
+    found = [succeed("query", tmp_path / "d.json", *asked, f"size={value}") for value in ("999", "NA", "5")]
+    assert found[0].stdout == found[1].stdout != found[2].stdout

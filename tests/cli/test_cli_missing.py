@@ -78,6 +78,19 @@ def test_evaluation_counts_every_row(folder):
     assert "36 samples" in bits.stdout
 
 
+def test_precision_counts_the_rows_that_evaluate_counts(folder, tmp_path):
+    lines = (folder / "holes.csv").read_text().splitlines()
+    place = lines[0].split(",").index("class")
+    complete = [line.split(",") for line in lines[1:] if "" not in line.split(",")]
+    for row in complete[:5]:
+        row[place] = ""
+    write_csv(tmp_path / "unlabelled.csv", [*complete, lines[4].split(",")], header=lines[0])
+    done = run("precision", folder / "classifier.json", tmp_path / "unlabelled.csv", "--bits", "3")
+    known = len(complete) - 5
+    says(done.stdout, f"unlabelled: {known} samples")
+    says(done.stderr, "Rows without a class label: 5.", f"values are missing: 1 of {known + 1}.")
+
+
 def test_a_state_of_its_own_is_no_missing_value(folder, tmp_path):
     run("learn", "tan", folder / "holes.csv", "--missing", "state", "--classifier", tmp_path / "c.json", "-q")
     assert "missing" not in run("evaluate", tmp_path / "c.json", folder / "holes.csv").stdout

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from cli_common import refused, run, succeed
+from fine import fine_classifier
 
 from milpbn.network import AveragedClassifier, PseudoClassifier, load_classifier, save_classifier
 
@@ -72,3 +73,38 @@ def test_retrained_parameters_are_pointed_out(shop, tmp_path):
     succeed("learn", "tan", shop / "toy.csv", "--parameters", "cll:1", "--classifier", output, "-q")
     assert "need not be frequencies of the data" in run("query", output, "--of", "a").stderr
     assert run("query", shop / "classifier.json", "--of", "a").stderr == ""
+
+
+def test_evidence_that_is_missing_is_pointed_out_once(classifier, shop, tmp_path):
+    known = load_classifier(classifier)
+    save_classifier(AveragedClassifier((known, known)), tmp_path / "average.json")
+    for path in (classifier, tmp_path / "average.json"):
+        done = succeed("query", path, "--evidence", "a=nan", "--of", "class,c")
+        assert done.stderr == (
+            "Warning: The value 'nan' of 'a' stands for a missing value: 'a' is taken as unknown.\n"
+        )
+        assert done.stdout == run("query", path, "--of", "class,c").stdout
+    done = succeed("query", classifier, "--evidence", "a=?", "--mpe")
+    assert "(given)" not in done.stdout
+    assert "'a' is taken as unknown" in done.stderr
+
+
+def test_evidence_may_be_the_state_of_missing_values(tmp_path):
+    path = tmp_path / "gaps.json"
+    save_classifier(fine_classifier(3, n_columns=3, missing=True), path)
+    done = succeed("query", path, "--evidence", "x0=NA", "--of", "kind")
+    assert done.stderr == (
+        "Warning: The value 'NA' of 'x0' stands for a missing value: 'x0' has the state '?' of missing values.\n"
+    )
+    plain = succeed("query", path, "--evidence", "x0=?", "--of", "kind")
+    assert plain.stderr == ""
+    assert done.stdout == plain.stdout != run("query", path, "--of", "kind").stdout
+
+
+def test_finer_intervals_are_said_to_be_of_a_column(tmp_path):
+    path = tmp_path / "fine.json"
+    save_classifier(fine_classifier(1, n_columns=3), path)
+    assert "\nx0 (fine), finer intervals of x0\n" in succeed("query", path, "--evidence", "kind=k1").stdout
+    lines = succeed("query", path, "--evidence", "x0=0.3", "--mpe").stdout.splitlines()
+    given = [line.split("  ")[0] for line in lines if line.endswith("  (given)")]
+    assert given == ["x0", "x0 (fine), finer intervals of x0"]

@@ -265,12 +265,17 @@ def choose(folds: Folds, first: Setup, other_cuts: Sequence[str]) -> tuple[Compa
                 best = found
         best = _tuned(folds, best, passes=1)
         tried.append(best)
-        exact, ordered = folds.sources.exact is not None, first.penalty.ordered
-        tan = folds.sources.tan is not None and train.n_features > 2
-        curves = any(v.cuts is not None and len(v.cuts) > 1 for v in train.variables)
+        changes = _changes(
+            other_cuts,
+            ["forest", *structures],
+            ordered=first.penalty.ordered,
+            curves=any(v.cuts is not None and len(v.cuts) > 1 for v in train.variables),
+            large=folds.large(first),
+            exact=folds.sources.exact is not None,
+            tan=folds.sources.tan is not None and train.n_features > 2,
+        )
         compared = {_without_strengths(best.candidate)}
-        large = folds.large(first)
-        for change in _changes(other_cuts, ["forest", *structures], ordered, curves, large, exact, tan):
+        for change in changes:
             other = best.candidate.changed(**change)
             setting = _without_strengths(other)
             if setting in compared:
@@ -319,6 +324,7 @@ def _best_known(folds: Folds, one: Compared) -> Compared:
 def _changes(
     other_cuts: Sequence[str],
     structures: Sequence[str],
+    *,
     ordered: bool,
     curves: bool,
     large: bool,
@@ -327,8 +333,11 @@ def _changes(
 ) -> list[dict[str, Any]]:
     """Return what changes of the best candidate so far, one thing at a time; the exact search takes longest.
 
+    The flags: `ordered`, few integers have an order so far; `curves`, a column has more than two intervals; `large`,
+    fits are rough, and approach the minimum slowly where curvature is penalised, so that it comes late; `exact` and
+    `tan`, interactions can be those of an exact search, and of TAN.
+
     Interactions are listed twice, because those that lose with the first cuts and penalties may win with the best ones.
-    For large models curvature comes late: their fits are rough, and approach the minimum slowly where it is penalised.
     """
     interactions: list[dict[str, Any]] = [{"structure": source} for source in structures]
     curvature: list[dict[str, Any]] = [{"curvature": True}] * curves

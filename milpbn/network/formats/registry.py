@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from milpbn.errors import InputError
@@ -47,7 +48,11 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
         raise InputError(
             "It holds no single network, so its class variable cannot be changed; leave the target out."
         )
-    return as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
+    found = as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
+    form = {key: value for key, value in classifier.provenance.items() if key == "form"}
+    return replace(
+        found, provenance={**found.provenance, **form}
+    )  # how tables are read is no matter of the class
 
 
 #: Readers by the ending of the file's name.

@@ -1,21 +1,24 @@
 """Questions to a Bayesian network: posteriors, the most probable explanation, samples, log-likelihoods.
 
 Evidence gives variables, the class among them, values as in a table: labels of nominal variables, numbers of
-discretised ones (or the label of an interval). Variables of one raw column have one value. A missing value (None, NaN)
-says nothing, unless missing values have a state of their own. A value that training never saw makes the variable's own
-factor 1 and gives its children uniform rows, as in predictions; a log-probability with such evidence is that of the
-remaining factors.
+discretised ones (or the label of an interval). Variables of one raw column have one value. A missing value (None, NaN,
+a word such as NA, or what the training table took for one) says nothing, unless missing values have a state of their
+own. A value that training never saw makes the variable's own factor 1 and gives its children uniform rows, as in
+predictions; a log-probability with such evidence is that of the remaining factors.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable, by_column
+from milpbn.data.labels import label_of
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import (
@@ -48,11 +51,15 @@ class Explanation(NamedTuple):
 
 
 class Network(NamedTuple):
-    """The variables and tables of a directed acyclic graph, and whether the last variable is a class."""
+    """The variables and tables of a directed acyclic graph, and whether the last variable is a class.
+
+    `na_values` has, by column, the values that meant a missing one in the training table; ``*`` stands for all columns.
+    """
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
     has_class: bool = True
+    na_values: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 class Queries:
@@ -224,6 +231,7 @@ def _index(network: Network, name: str) -> int:
 def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
     """Return the states of the evidence, shape (1, V); `MISSING` without a value, `UNKNOWN` for unseen ones."""
     # Imported here because only values of users need pandas.
+    from milpbn.data.cells import means_missing
     from milpbn.data.variables import encode_value
 
     codes = np.full((1, len(network.variables)), MISSING, dtype=np.intp)
@@ -237,7 +245,11 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
                 f"The evidence gives values of {given[column]!r} and {name!r}, which code one column; leave one out."
             )
         places = columns[column]
-        codes[0, places] = encode_value([network.variables[j] for j in places], value, "the evidence")
+        variables = [network.variables[j] for j in places]
+        absent = means_missing(value, column, network.na_values)
+        codes[0, places] = encode_value(variables, None if absent else value, "the evidence")
+        if absent or isinstance(value, str):  # None and NaN say themselves that they are missing
+            _warn_of_missing(variables, codes[0, places], name, value)
         if codes[0, i] != UNKNOWN:
             continue
         known = ", ".join(map(repr, variable.states))
@@ -249,6 +261,34 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
             MilpbnWarning,
         )
     return codes
+
+
+def _warn_of_missing(variables: Sequence[Variable], codes: NDArray[np.intp], name: str, value: Any) -> None:
+    """Warn of a value such as ``NA`` that stands for a missing one."""
+    variable = variables[0]
+    if (codes == MISSING).all():
+        taken = f"{name!r} is taken as unknown"
+    elif (
+        variable.missing_state
+        and codes[0] == variable.n_states - 1
+        and label_of(value) != variable.states[-1]
+    ):
+        taken = f"{name!r} has the state {variable.states[-1]!r} of missing values"
+    else:
+        return
+    warn(f"The value {value!r} of {name!r} stands for a missing value: {taken}.", MilpbnWarning)
+
+
+def known_variables(model: Queries, evidence: Evidence | None) -> set[str]:
+    """Return the names of the variables that the evidence gives a value, coarse and fine ones of a column.
+
+    Those whose value is missing are not among them. `InputError` as of `Queries.posterior`.
+    """
+    network = model._network()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", MilpbnWarning)  # the answer to the question has them
+        codes = _codes(network, evidence)
+    return {v.name for v, code in zip(network.variables, codes[0], strict=True) if code != MISSING}
 
 
 def _left(network: Network, codes: NDArray[np.intp], kept: Sequence[int]) -> list[Factor]:

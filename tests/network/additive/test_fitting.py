@@ -402,5 +402,6 @@ def test_fits_of_large_models_are_rough(monkeypatch: pytest.MonkeyPatch) -> None
     assert loss[True][0] != loss[False][0]
     assert loss[True][0] == pytest.approx(loss[True][1], abs=0.3 * np.sqrt(objective.size))
     assert loss[True][1] == loss[False][1]
-    changes = [_changes(["mdl"], ["none"], False, True, large, False, False) for large in (False, True)]
+    fixed = {"ordered": False, "curves": True, "exact": False, "tan": False}
+    changes = [_changes(["mdl"], ["none"], large=large, **fixed) for large in (False, True)]
     assert [found.index({"curvature": True}) for found in changes] == [0, len(changes[1]) - 1]

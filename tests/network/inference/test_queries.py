@@ -258,3 +258,29 @@ def test_a_wide_network_is_refused_before_it_takes_memory() -> None:
     )
     with pytest.raises(InputError, match="Exact inference"):
         classifier.predict(codes)
+
+
+def test_evidence_knows_the_missing_values_of_the_training_table(recwarn: pytest.WarningsRecorder) -> None:
+    frame = pd.DataFrame({"size": [1.0, 2.0, 3.5, 4.5, 999.0] * 8, "side": list("lrxlr") * 8})
+    frame["kind"] = ["p", "p", "q", "q", "p", "q", "p", "q", "q", "p"] * 4
+    for missing in ("drop", "state"):
+        data = milpbn.read_table(
+            frame,
+            target="kind",
+            continuous=["size"],
+            missing=missing,
+            na_values={"size": ["999"], "side": ["x"]},
+        ).dataset()
+        classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
+        for value in (999, 999.0, "999", " 999.0 "):
+            recwarn.clear()
+            found = classifier.posterior("kind", {"size": value, "side": "l"})
+            (warned,) = [str(one.message) for one in recwarn]
+            assert warned.startswith(f"The value {value!r} of 'size' stands for a missing value")
+            rows = pd.DataFrame({"size": [999.0], "side": ["l"]})
+            assert list(found.values()) == pytest.approx(classifier.predict_proba(rows)[0], abs=1e-12)
+            assert found == classifier.posterior("kind", {"size": None, "side": "l"})
+        # Of one column only.
+        assert classifier.posterior("kind", {"side": "x"}) == classifier.posterior("kind", {"side": None})
+        with pytest.warns(MilpbnWarning, match="never saw the value '999' of 'side'"):
+            classifier.posterior("kind", {"side": "999"})
