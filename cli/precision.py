@@ -56,9 +56,8 @@ def precision(
         loaded = loaded.deciding(None)
     samples, rows = chosen.read(loaded, data)
     say_notes(samples.notes)
-    counted = (samples.y != MISSING) & (
-        samples.weights > 0
-    )  # the notes say how many rows have no class label
+    # The notes say how many rows have no class label.
+    counted = (samples.y != MISSING) & (samples.weights > 0)
     whole = counted & (samples.X != MISSING).all(axis=1)
     if left_out := counted.sum() - whole.sum():
         say_notes([f"Rows left out because values are missing: {left_out} of {counted.sum()}."])

@@ -49,10 +49,9 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
             "It holds no single network, so its class variable cannot be changed; leave the target out."
         )
     found = as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
+    # How tables are read is no matter of the class.
     form = {key: value for key, value in classifier.provenance.items() if key == "form"}
-    return replace(
-        found, provenance={**found.provenance, **form}
-    )  # how tables are read is no matter of the class
+    return replace(found, provenance={**found.provenance, **form})
 
 
 #: Readers by the ending of the file's name.
