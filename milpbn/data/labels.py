@@ -84,9 +84,9 @@ def number_of(value: object) -> float:
 
 
 def plain_numbers(values: Collection[Any]) -> NDArray[np.float64] | None:
-    """Return `number_of` of many values, shape (K,), if all are texts of numbers; None if one is not, or infinite.
+    """Return `number_of` of many values, shape (K,), if all are texts of digits, signs, points and exponents.
 
-    It is some five times as fast, as it does not match each text.
+    None if one is no number, or a word such as inf. This does not match each text, and is five times as fast.
     """
     try:
         if "".join(values).encode(errors="replace").translate(None, delete=_NUMERALS):
