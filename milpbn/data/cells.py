@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from milpbn.data.labels import MISSING_MARKERS, label_of, number_of
+from milpbn.data.labels import find_markers, label_of, number_of
 from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
 from milpbn.data.options import EVERY
 from milpbn.data.raw_table import RawTable
@@ -152,11 +152,9 @@ def _different_texts(series: pd.Series) -> list[str]:
     if isinstance(series.dtype, pd.CategoricalDtype):
         return []
     cells = _distinct(series)
-    try:
-        plain = MISSING_MARKERS.isdisjoint(map(str.strip, cells))
-    except TypeError:  # not only texts
+    if pd.api.types.infer_dtype(cells) != "string":
         return []
-    return cells if plain else [cell for cell in cells if cell.strip() not in MISSING_MARKERS]
+    return [cell for cell, absent in zip(cells, find_markers(cells), strict=True) if not absent]
 
 
 def _plain_texts(cells: Sequence[str], marks: Marks) -> dict[str, str]:

@@ -147,16 +147,16 @@ class Table:
         missing = [column.missing for column in self.columns.values()]
         return ~np.logical_or.reduce(missing)
 
-    def cut_by(self, discretisation: Discretisation) -> Table:
-        """Return this table with another way to find cuts."""
-        table = replace(self, discretisation=discretisation)
+    def changed(self, **attributes: Any) -> Table:
+        """Return this table with other attributes, but the same frame, whose factorised columns are kept."""
+        table = replace(self, **attributes)
         table.__dict__["columns"] = self.columns  # they take seconds in a large table
         return table
 
     def reweighted(self, weights: NDArray[np.float64]) -> Table:
         """Return this table with other weights, shape (M,); the rows still stand for as many rows as before."""
         base = self.weights if self.row_weights is None else self.row_weights
-        return replace(self, weights=weights, row_weights=base)
+        return self.changed(weights=weights, row_weights=base)
 
     def of_complete_rows(self) -> Table:
         """Return this table, read with the policy 'state', as the policy 'drop' would have read it."""
@@ -183,17 +183,17 @@ class Table:
         factors = class_factors(self.columns[self.target], spec, self.weights, self.train_indices)
         weights = self.weights * factors
         require_range(weights, f"The class weights' products with the rows' weights of {self.name!r}")
-        return replace(self.reweighted(weights), class_weights=spec)
+        return self.reweighted(weights).changed(class_weights=spec)
 
     def in_units(self) -> Table:
         """Return the table with weights of at least 1, as leave-one-out scores need them: all times one factor."""
         least = min(1.0, float(self.weights.min()))
         if least == 1:
-            return replace(self, units=True)
+            return self.changed(units=True)
         weights = self.weights / least
         require_range(weights, f"The weights of {self.name!r}, divided by the smallest,")
         note = f"{IN_UNITS} of every sample, so all weights are multiplied by {1 / least:.6g}: the smallest is 1."
-        return replace(self.reweighted(weights), units=True, notes=(*self.notes, note))
+        return self.reweighted(weights).changed(units=True, notes=(*self.notes, note))
 
     def of_rows(self, positions: NDArray[np.int64]) -> Table:
         """Return a table of the rows at these positions in `frame`, with the same decisions."""

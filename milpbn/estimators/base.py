@@ -90,7 +90,7 @@ class BaseBNClassifier(ClassifierParameters, ClassifierMixin, NetworkEstimator):
             table = table.reweighted(weights_of_classes(self.class_weight, y[kept], table.weights))
         require_range(table.weights, "The products of sample weights and class weights")
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
-        return replace(table, label_type=label_type_of(classes))
+        return table.changed(label_type=label_type_of(classes))
 
     def _fitted(
         self, predictor: JointPredictor | AveragedClassifier, structure: Structure | None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -96,7 +95,7 @@ class NetworkEstimator(DataParameters, BaseEstimator):
         self.n_dropped_ = len(frame) - table.n_rows
         names = [str(name).strip() for name in own.columns]
         self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
-        table = replace(table, weights=weights[np.asarray(table.frame.index)])
+        table = table.changed(weights=weights[np.asarray(table.frame.index)])
         for doubt in doubt_on_total(table.weights):
             warn(doubt, DataWarning)
         return table

@@ -171,7 +171,7 @@ class Tally:
     def applied(self, source: Table | Dataset, options: Options) -> tuple[Score, Table | Dataset, Options]:
         """Return the score, the data and the options of a search with this setting on all training rows."""
         if self.setting.discretisation is not None and isinstance(source, Table):
-            source = source.cut_by(self.setting.discretisation)
+            source = source.changed(discretisation=self.setting.discretisation)
         if self.setting.missing == "drop" and isinstance(source, Table):
             source = source.of_complete_rows()
         options = replace(options, parameters=self.trial.options.get(PARAMETERS, options.parameters))

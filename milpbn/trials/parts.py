@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,8 +95,8 @@ def datasets_of(
         return source.take(train_rows), source.take(held_out_rows)
     if missing == "drop":
         train_rows = train_rows[source.complete[train_rows]]
-        source = replace(source, missing="drop")
+        source = source.changed(missing="drop")
     if discretisation is not None:
-        source = source.cut_by(discretisation)
+        source = source.changed(discretisation=discretisation)
     train = source.dataset(train_rows)
     return train, source.encode(train.variables, held_out_rows)

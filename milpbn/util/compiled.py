@@ -48,6 +48,8 @@ _CONSTANTS = (bool, int, float, str, tuple)
 INSTALLED = Path(__file__).parents[1] / "kernels"
 #: What the processor needs to run those of x86-64, which are compiled for x86-64-v3.
 _NEEDED = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+#: Whether the user has turned on the SLP vectoriser of all kernels (NUMBA_SLP_VECTORIZE).
+_SLP = numba.config.SLP_VECTORIZE
 #: When this process compiled kernels, or waited for another process that did.
 COMPILING = Stopwatch()
 #: All kernels, by module and name.
@@ -266,7 +268,7 @@ def _lock_file(what: str) -> int | None:
 def _with_slp(slp: bool) -> Iterator[None]:
     """Compile with LLVM's SLP vectoriser, which is a setting of all of numba; the caller has its compiler lock."""
     before = numba.config.SLP_VECTORIZE
-    numba.config.SLP_VECTORIZE = before or slp
+    numba.config.SLP_VECTORIZE = slp or _SLP  # not that of a kernel that calls this one
     try:
         yield
     finally:

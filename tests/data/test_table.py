@@ -306,6 +306,7 @@ def test_interval_labels_stay_apart():
 
 def test_other_cuts_keep_the_factorised_columns():
     table = read_table(mixed())
-    other = table.cut_by(Discretisation.parse("quantile:3"))
+    other = table.changed(discretisation=Discretisation.parse("quantile:3"))
     assert other.columns is table.columns
     assert other.dataset().variables[0].n_states == 3
+    assert table.reweighted(2 * table.weights).in_units().columns is table.columns

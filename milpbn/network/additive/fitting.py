@@ -22,7 +22,7 @@ from milpbn.network.additive.kernels import (
     add_hessian_product,
     add_logit_gradient,
     add_logit_hessian_product,
-    add_pull,
+    add_penalty,
     add_to_cells,
 )
 
@@ -142,7 +142,7 @@ class Objective:
                 rows.cells, blocks, rows.classes, rows.weights, self._offset, posterior, gradient
             )
         # Much faster than a product by scipy for the small matrices of small tables.
-        loss += add_pull(penalty.indptr, penalty.indices, penalty.data, blocks, self.half, gradient)
+        loss += add_penalty(penalty.indptr, penalty.indices, penalty.data, blocks, self.half, gradient)
         return float(loss), self._columns(gradient[:, :-1]), posterior
 
     def hessian_product(
@@ -157,7 +157,7 @@ class Objective:
             )
         else:
             add_hessian_product(rows.cells, blocks, rows.weights, posterior, product)
-        add_pull(penalty.indptr, penalty.indices, penalty.data, blocks, self.half, product)
+        add_penalty(penalty.indptr, penalty.indices, penalty.data, blocks, self.half, product)
         return self._columns(product[:, :-1])
 
     def curvature(self, penalty: sparse.csr_array) -> NDArray[np.float64]:

@@ -165,7 +165,7 @@ def add_to_cells(cells, of_rows, total):  # type: ignore[no-untyped-def]
 
 
 @kernel(error_model="numpy", slp=True)
-def add_pull(starts, places, values, weights, half, gradient):  # type: ignore[no-untyped-def]
+def add_penalty(starts, places, values, weights, half, gradient):  # type: ignore[no-untyped-def]
     """Return half w' P w times `half`, and add its gradient; the first three are the arrays of P as a csr_array.
 
     `weights` and `gradient` have shape (B, d + 1, lanes), with one or `LANES` lanes.

@@ -206,7 +206,7 @@ def _classes(
 
 def _cut(table: Table, rows: NDArray[np.int64], cuts: str, kept: Collection[str]) -> Table:
     table = of_relevant(table, rows, kept)
-    return table.cut_by(Discretisation.parse(cuts)) if cuts else table
+    return table.changed(discretisation=Discretisation.parse(cuts)) if cuts else table
 
 
 def _encoded(
